@@ -126,8 +126,8 @@ def test_plan_advises_latent_classes_where_tuples_are_too_many(place, run):
     code, out, _ = run("plan", *asked)
     assert code == 0
     assert out.startswith("Recommended: latent classes")
-    kept = re.search(r"It keeps ([\d.]+ %) of each column", out)[1]
-    assert f'mechanism = "latent-classes"  # keeps {kept} of each column' in out
+    kept = re.search(r"It keeps ([\d.]+ %) of what pairs of columns say", out)[1]
+    assert f'mechanism = "latent-classes"  # keeps {kept} of what pairs of columns say' in out
     # A looser limit, by which pooled tuples happen to keep less, is no way to keep more.
     assert "a looser limit" not in out
     # Others than the owner learn nothing of it.

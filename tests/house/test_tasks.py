@@ -76,7 +76,7 @@ ADVISED = [
     'sed -i \'s/^sensitive = .*/sensitive = ["ill"]/; /^    "ill"/d\' policy.toml',
     "sed -i 's/^# at_most =/at_most = 1.3/; s/^# at_least =/at_least = 0.5/' policy.toml",
     "sanitize plan visits.parquet -p policy.toml",
-    "sed -i 's/^at_most = .*/AT_MOST/; s/^at_least = .*/AT_LEAST/; s/^mechanism = .*/MECHANISM/' policy.toml",
+    "sed -i 's/^mechanism = .*/MECHANISM/' policy.toml",
     "sanitize release visits.parquet -p policy.toml -o released.parquet",
 ]
 SEARCH = """
@@ -239,14 +239,12 @@ def test_a_regression_from_a_release_and_its_channel(empty):
 def test_everything_released_under_an_advised_limit(empty):
     pq.write_table(visits(1, 6000).drop_columns("person"), "visits.parquet")
     plan = commands(ADVISED[:4])[-1]
-    advised = {key: line for line, key in re.findall(r"^#? ?((at_\w+|mechanism) = \S+)  # ", plan, re.MULTILINE)}
-    assert advised["mechanism"] == 'mechanism = "latent-classes"'
+    # Generated rows keep as much within any limit, so that no looser one is advised.
+    (advised,) = re.findall(r"^#? ?((?:at_\w+|mechanism) = \S+)  # ", plan, re.MULTILINE)
     take_over, release = ADVISED[4:]
-    for key, line in advised.items():
-        take_over = take_over.replace(key.upper(), line)
-    release = commands([take_over, release])[-1]
+    release = commands([take_over.replace("MECHANISM", advised), release])[-1]
     assert release.startswith("HOLDS FOR THE SOURCE | latent classes")
-    assert sz.Policy.read("policy.toml").budget.build().at_most > 1.3
+    assert sz.Policy.read("policy.toml").budget.build().at_most == 1.3
     assert pq.read_schema("released.parquet").names == ["ward", "nights", "insured"]
 
 

