@@ -23,6 +23,7 @@ from sanitize.release.choosing import (
     most_useful,
     most_useful_so_far,
     reason,
+    room,
 )
 from sanitize.report import RELATIONS, TradeoffCurve
 
@@ -279,7 +280,7 @@ class Drafts:
         with contextlib.suppress(SanitizeError):
             changed = designer_of(with_channel(self.policy, settings=settings))
             utility = float(changed.draft(table, self.policy.rows, classes=self.classes).summary[self._share])
-            return utility if utility > self.utility((self.mechanism, 1.0)) + self.room else None
+            return utility if utility > self.utility((self.mechanism, 1.0)) + room(self.report) else None
         return None
 
     def report_of(self, table: TableCounter, policy: Policy) -> LeakageReport | None:
@@ -289,16 +290,6 @@ class Drafts:
         with contextlib.suppress(SanitizeError):
             return designer_of(policy).draft(table, policy.rows, classes=self.classes if is_same else None)
         return None
-
-    @property
-    def room(self) -> float:
-        """Difference of shares that so many rows do not show: a line that gains less changes nothing."""
-        return 1 / math.sqrt(max(self.reports[self.mechanism, 1.0].n_rows or 1, 1)) if self.reports else 0.0
-
-    @property
-    def share(self) -> str:
-        """Measure of what is kept."""
-        return self._share
 
     def comparison(self, words: str) -> Section:
         """Mechanisms side by side, within the budget."""

@@ -20,6 +20,7 @@ from sanitize.policy._declaration import AUTO, CLASSES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, proposals_text, propose
 from sanitize.policy._remedies import remedies
+from sanitize.release.choosing import room
 from sanitize.release.designer import refuse_noisy
 from sanitize.release.first_pass import RememberedPass
 from sanitize.release.layout import Layout
@@ -278,7 +279,7 @@ def _changes(drafts: Drafts, table: TableCounter) -> tuple[Proposal, ...]:
     """A looser limit, rare values pooled, and no claim beyond the rows, where that keeps more."""
     looser, current = drafts.mechanism, drafts.utility((drafts.mechanism, 1.0))
     words, proposals = f"in place of {percent(current)}", []
-    if (looser, 2.0) in drafts.reports and drafts.utility((looser, 2.0)) > current + drafts.room:
+    if (looser, 2.0) in drafts.reports and drafts.utility((looser, 2.0)) > current + room(drafts.report):
         words_of_it = f"a looser limit: keeps {percent(drafts.utility((looser, 2.0)))}, {words}"
         bounds = drafts.policy_at(looser, 2.0).budget.bounds
         proposals = [

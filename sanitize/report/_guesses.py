@@ -41,10 +41,12 @@ def guesses_section(joint: JointDistribution, channel: Channel) -> Section | Non
 
 def _deal_secrets(joint: JointDistribution) -> JointDistribution:
     """Distribution of the same rows with their sensitive values dealt at random."""
-    counts, (n_s, n_x) = np.rint(joint.pmf * (joint.n or 0)).astype(np.int64), joint.pmf.shape
-    s, x = (np.repeat(np.arange(size), counts.sum(axis=1 - axis)) for axis, size in enumerate((n_s, n_x)))
-    keys = np.random.default_rng(13).permutation(s) * n_x + x
-    dealt = np.bincount(keys, minlength=n_s * n_x).reshape(n_s, n_x)
+    counts = np.rint(joint.pmf * (joint.n or 0)).astype(np.int64)
+    left, dealt, source = counts.sum(axis=0), np.empty_like(counts), np.random.default_rng(13)
+    # Counts are drawn, and not rows: to deal a million took a quarter of a release.
+    for place, n_rows in enumerate(counts.sum(axis=1)):
+        dealt[place] = source.multivariate_hypergeometric(left, n_rows, method="marginals")
+        left = left - dealt[place]
     return replace(joint, pmf=dealt / dealt.sum())
 
 

@@ -17,6 +17,7 @@ from sanitize.release.choosing._mechanism import kinds_for as kinds_for
 from sanitize.release.choosing._mechanism import most_useful as most_useful
 from sanitize.release.choosing._mechanism import most_useful_so_far as most_useful_so_far
 from sanitize.release.choosing._mechanism import reason as reason
+from sanitize.release.choosing._mechanism import room as room
 from sanitize.report import TradeoffCurve as TradeoffCurve
 from sanitize.report import TradeoffPoint as TradeoffPoint
 

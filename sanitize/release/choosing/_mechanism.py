@@ -205,14 +205,14 @@ def choose_report(reports: Sequence[LeakageReport], share: str) -> int:
     some use, and show as much of what pairs of columns say as any.
     """
     shares, printed = (np.array([report.summary.get(name, 1.0) for report in reports]) for name in (share, PRINTED))
-    room = _room(reports[0])
+    least = room(reports[0])
     if all(RELATIONS in report.summary for report in reports):
         shown = np.array([report.summary[RELATIONS] - report.useless for report in reports])
-        shares = np.where(shown >= shown.max() - room, shares, -1.0)
-    return int(np.argmax(np.where(shares >= shares.max() - room, printed, -1.0)))
+        shares = np.where(shown >= shown.max() - least, shares, -1.0)
+    return int(np.argmax(np.where(shares >= shares.max() - least, printed, -1.0)))
 
 
-def _room(report: LeakageReport) -> float:
+def room(report: LeakageReport) -> float:
     """Difference of shares that so many rows do not tell; where the distribution is known, that of rounding."""
     return 1 / math.sqrt(report.n_rows) if report.n_rows else SAME_SHARE
 
@@ -222,7 +222,7 @@ def reason(taken: LeakageReport, reports: Sequence[LeakageReport], share: str) -
     less = max(report.summary[share] for report in reports) - taken.summary[share]
     if less <= SAME_SHARE:
         return "keeps most within the budget"
-    if less > _room(taken):
+    if less > room(taken):
         return "shows most of what pairs of columns say about each other"
     return f"keeps as much within the budget as any, as far as {taken.n_rows:,} rows tell"
 
