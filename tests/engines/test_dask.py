@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
@@ -39,13 +38,12 @@ from sanitize.errors import (
 
 pytest.importorskip("dask.dataframe", reason="Dask is not installed: pip install 'sanitize-tabular[dask]'")
 
-distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-import dask  # noqa: E402
-import dask.dataframe as dd  # noqa: E402
-from dask.callbacks import Callback  # noqa: E402
+pytest.importorskip("distributed", reason="distributed is not installed")
+import dask.dataframe as dd
+from dask.callbacks import Callback
 
-import sanitize.engines.dask  # noqa: E402
-from sanitize.engines.dask import _Tasks, release_file, transform  # noqa: E402
+import sanitize.engines.dask
+from sanitize.engines.dask import _Tasks, release_file, transform
 
 
 @pytest.fixture(scope="module")
@@ -57,31 +55,6 @@ def source(tmp_path_factory):
 def alone(source, tmp_path_factory):
     folder = tmp_path_factory.mktemp("alone")
     return {rows: release_alone(source, folder / rows, rows) for rows in ("shuffle", "keep")}
-
-
-@pytest.fixture(scope="module")
-def client():
-    """Two worker processes that come back when they are killed."""
-    with (
-        dask.config.set({"distributed.worker.daemon": False}),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=logging.WARNING
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
-@pytest.fixture
-def small(tmp_path):
-    path = tmp_path / "raw.parquet"
-    rng = np.random.default_rng(0)
-    n = 500
-    income = rng.choice(["high", "low"], n)
-    education = np.where(rng.random(n) < 0.4, income, rng.choice(["a", "b", "c"], n))
-    frame = pd.DataFrame({"income": income, "education": education, "occupation": "x", "age": rng.integers(18, 90, n)})
-    frame.to_parquet(path, row_group_size=60)
-    return path
 
 
 # --------------------------------------------------------------------------------------- the same release
