@@ -22,7 +22,7 @@ import time
 import numpy as np
 
 import sanitize as sz
-from sanitize.release.choosing._mechanism import KINDS
+from sanitize.release.choosing._candidates import KINDS
 
 MECHANISMS = {kind.name: kind for kind in KINDS}
 REGIONS, RULED_OUT = 20, 0.15

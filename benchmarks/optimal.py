@@ -15,8 +15,10 @@ from __future__ import annotations
 import argparse
 import importlib
 import multiprocessing
+import sys
 import time
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,12 +27,10 @@ from scipy.special import entr
 
 import sanitize as sz
 from sanitize.datasets import make_joint
-from sanitize.mechanisms import (
-    best_subset_merging,
-    paper_subset_random_response,
-    solve_optimal_random_response,
-    subset_random_response,
-)
+from sanitize.mechanisms import best_subset_merging, solve_optimal_random_response, subset_random_response
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+from paper_mechanisms import paper_subset_random_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
