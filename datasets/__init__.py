@@ -1,8 +1,8 @@
-"""Tables to try the library on: bundled with it, generated, or fetched and checked against a digest."""
+"""Tables to try the library on: bundled with it, or generated."""
 
 import lazy_loader
 
-# Files are loaded when a name of theirs is first used: nothing that is bundled needs what fetches.
+# Files are loaded when a name of theirs is first used.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
-__all__ = sorted(set(_names) - {"SOURCES"})
+__all__ = sorted(_names)

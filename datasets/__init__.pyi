@@ -7,6 +7,4 @@ from ._bundled import (
     make_joint as make_joint,
     make_table as make_table,
 )
-from ._fetch import fetch as fetch
-from ._registry import SOURCES as SOURCES
 from ._survey import load_survey as load_survey

@@ -1,4 +1,4 @@
-"""``python -m sanitize.datasets NAME FILE`` writes a bundled table as Parquet, for trying the command line."""
+"""Command ``python -m sanitize.datasets NAME FILE``, which writes a bundled table as Parquet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOADERS = {name.removeprefix("load_"): name for name in dir(datasets) if name.s
 
 
 def main() -> None:
-    """Write the table that is asked for."""
+    """Write the requested table."""
     parser = argparse.ArgumentParser(prog="python -m sanitize.datasets", description="Write a bundled table.")
     parser.add_argument("name", choices=sorted(_LOADERS), help="table to write")
     parser.add_argument("file", type=Path, help="Parquet file to write")

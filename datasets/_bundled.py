@@ -1,4 +1,4 @@
-"""Tables that need no download: published contingency tables, one row a person, and draws from a known distribution.
+"""Tables without download: published contingency tables, one row per person, and draws from a known distribution.
 
 The counts are facts of the cited publications. Cells printed as zero are kept in the files, so that the
 structural zeros (no child among the crew, say) can be read there.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _people(name: str) -> pd.DataFrame:
-    """Rows of the table `name`, one a person, in an order that is fixed but says nothing."""
+    """Rows of the table `name`, one per person, in a fixed order without meaning."""
     import pandas as pd
 
     path = files("sanitize.datasets") / "tables" / f"{name}.csv"
@@ -202,7 +202,7 @@ def make_joint(
 def make_table(
     joint: JointDistribution, n_records: int, *, random_state: int | np.random.Generator | None = None
 ) -> pd.DataFrame:
-    """Rows drawn independently from a known joint distribution, as integer codes.
+    """Draw rows independently from a known joint distribution, as integer codes.
 
     Parameters
     ----------

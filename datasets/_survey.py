@@ -1,14 +1,14 @@
-"""A survey that nobody answered: large enough for a promise about the source of its rows, with a decision to take."""
+"""Invented survey, large enough for a guarantee about the population, with a decision to take."""
 
 from __future__ import annotations
 
+import tomllib
+from importlib.resources import files
 from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit, ndtri
-
-from sanitize.datasets._registry import load_toml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def load_survey() -> pd.DataFrame:
     # Python promises the same numbers for one seed in every version; NumPy does not.
     random = Random(30)
     u = np.array([random.random() for _ in range(11 * _N_PEOPLE)]).reshape(11, _N_PEOPLE)
-    bundled = load_toml("survey")
+    bundled = tomllib.loads((files("sanitize.datasets") / "tables" / "survey.toml").read_text(encoding="utf-8"))
     towns, occupations = bundled["towns"], bundled["occupations"]
     share, years, pay, in_shifts, women = np.array(list(occupations.values())).T
     job = np.searchsorted(share.cumsum()[:-1], u[0])

@@ -15,7 +15,7 @@ _INTERRUPTED = "sanitize: interrupted; nothing was written"
 
 
 def main() -> int:
-    """Run the command; Ctrl-C ends it in one line even while it is still being loaded.
+    """Run the command; Ctrl-C ends it with one line, even while the library is still loading.
 
     Returns
     -------

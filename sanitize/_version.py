@@ -1,3 +1,3 @@
-"""The one place that knows the version."""
+"""Version of the package, stated here only."""
 
 __version__ = "0.1.0"

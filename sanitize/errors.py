@@ -1,4 +1,4 @@
-"""Every exception and warning of the library; each carries the objects it speaks of.
+"""Exceptions and warnings of the library; each carries the objects that it is about.
 
 Messages name the column or parameter, what was expected and what to do. They never hold a record or a
 sensitive symbol, because a log is a release too; witnesses travel as attributes, which are typed `Any` because
@@ -17,7 +17,7 @@ _MOST_NAMED = 10
 
 
 class SanitizeError(Exception):
-    """Base of every error the library raises on purpose.
+    """Base of all errors that the library raises deliberately.
 
     Examples
     --------
@@ -35,11 +35,11 @@ class SanitizeError(Exception):
 
 
 class InvalidDistribution(SanitizeError, ValueError):
-    """A matrix is not a joint distribution: wrong shape, negative, not summing to one, or an empty margin."""
+    """A matrix is not a joint distribution: wrong shape, negative entries, a sum other than 1, or an empty margin."""
 
     @classmethod
     def expected_joint(cls, given: object) -> InvalidDistribution:
-        """Error for what was passed in place of a distribution."""
+        """Error for another value where a distribution is expected."""
         return cls(
             f"expected a JointDistribution, got {type(given).__name__}; JointDistribution.from_matrix makes one of a "
             "matrix of probabilities (n_s, n_x), from_frame of a table"
@@ -47,11 +47,11 @@ class InvalidDistribution(SanitizeError, ValueError):
 
 
 class InvalidChannel(SanitizeError, ValueError):
-    """A matrix is not a row-stochastic kernel, or two channels do not fit together."""
+    """A matrix is not a row-stochastic channel, or two channels do not fit together."""
 
     @classmethod
     def no_channel(cls, given: object) -> InvalidChannel:
-        """Error for what was passed in place of a channel."""
+        """Error for another value where a channel is expected."""
         return cls(
             f"expected a Channel, got {type(given).__name__}; Channel.from_matrix makes one of a matrix (n_x, n_y), "
             "and a fitted sanitizer has its own in channel_"
@@ -63,7 +63,7 @@ class InvalidBudget(SanitizeError, ValueError):
 
 
 class InvalidParameter(SanitizeError, ValueError):
-    """A parameter is outside its legal set."""
+    """A parameter is outside its allowed range."""
 
 
 class PolicyError(SanitizeError, ValueError):
@@ -81,7 +81,7 @@ class PolicyError(SanitizeError, ValueError):
 
 
 class InfeasibleTarget(InvalidParameter):
-    """No budget fulfils the wish that was stated.
+    """No budget meets the stated target.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class InfeasibleTarget(InvalidParameter):
 
 
 class ColumnError(SanitizeError, ValueError):
-    """A column is absent, ambiguous, or of a kind that cannot be sanitized.
+    """A column is missing, ambiguous, or of a kind that cannot be sanitized.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class ColumnError(SanitizeError, ValueError):
 
     @classmethod
     def absent(cls, absent: Sequence[object], columns: Iterable[object]) -> ColumnError:
-        """Error for all columns that the table does not have, with the nearest names; ``column`` is the only one."""
+        """Error for all columns that the table lacks, with the nearest names; ``column`` is set for a single one."""
         wanted, names = [str(name) for name in absent], [str(name) for name in columns]
         if len(wanted) == 1:
             near = get_close_matches(wanted[0], names, n=3)
@@ -126,12 +126,12 @@ class ColumnError(SanitizeError, ValueError):
 
 
 def in_words(names: Sequence[object]) -> str:
-    """Names in a sentence: the first of them, and whether there are more."""
+    """Names in a sentence: the first ones, and whether there are more."""
     return ", ".join([*map(repr, names[:_MOST_NAMED]), *["..."] * (len(names) > _MOST_NAMED)])
 
 
 def _has(names: Sequence[str]) -> str:
-    """The names of a table, the first of them."""
+    """First names of the columns that a table has."""
     return f"the table has {in_words(names) or 'no columns'}."
 
 
@@ -195,7 +195,7 @@ class BudgetExceeded(SanitizeError):
 
 
 class NothingToProtect(SanitizeError, ValueError):
-    """The sensitive columns have one value in all rows, so that a limit protects nothing, and nothing is released.
+    """The sensitive columns have one value in all rows, so a limit protects nothing, and nothing is released.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class NothingToProtect(SanitizeError, ValueError):
 
 
 class LedgerExceeded(BudgetExceeded):
-    """A release exceeds the budget of a ledger together with those recorded of the same rows.
+    """A release exceeds the budget of a ledger together with the releases recorded there.
 
     Attributes
     ----------
@@ -246,16 +246,16 @@ class LedgerExceeded(BudgetExceeded):
         self.args = (
             f"together with the {n_recorded} release(s) recorded of these rows the release exceeds the budget "
             f"{budget!r} by {excess:.4g} nats; nothing was released.{room} Design it within what is left, or "
-            "hand out copies of a release that is recorded: they tell nothing more.",
+            "hand out copies of a release that is recorded: they reveal nothing more.",
         )
 
 
 class LedgerError(SanitizeError, ValueError):
-    """A ledger is absent, damaged, locked away, or about other rows or other sensitive columns."""
+    """A ledger is missing, damaged, locked, or about other rows or other sensitive columns."""
 
 
 class RowOrderLeak(SanitizeError):
-    """The order of the rows tells more about S than the budget allows, so they cannot keep it.
+    """The order of the rows reveals more about S than the budget allows, so the rows cannot keep it.
 
     Attributes
     ----------
@@ -266,13 +266,13 @@ class RowOrderLeak(SanitizeError):
     def __init__(self, where: str) -> None:
         self.where = where
         super().__init__(
-            f"the order of the rows tells the sensitive columns beyond the budget ({where}); nothing was released. Use "
-            "rows='shuffle', the default (--rows shuffle)"
+            f"the order of the rows reveals the sensitive columns beyond the limit ({where}); nothing was released. "
+            "Use rows='shuffle', the default (--rows shuffle)"
         )
 
 
 class SourceError(SanitizeError, OSError):
-    """The input cannot be read, is damaged, or does not fit what was asked of it."""
+    """The input cannot be read, is damaged, or does not fit the request."""
 
 
 class SourceChanged(SourceError):
@@ -280,15 +280,15 @@ class SourceChanged(SourceError):
 
 
 class TargetError(SanitizeError, OSError):
-    """The output cannot be written where it was asked for."""
+    """The output cannot be written to the requested place."""
 
 
 class TargetExists(TargetError):
-    """The output is there already and overwriting was not asked for."""
+    """The output exists already and overwriting was not requested."""
 
 
 class VerificationFailed(SanitizeError):
-    """A released file fails a check against its source and its policy.
+    """A released file fails a check against its original table and its policy.
 
     Attributes
     ----------
@@ -303,7 +303,7 @@ class VerificationFailed(SanitizeError):
 
 
 class ReleaseRefuted(SanitizeError):
-    """Attacks on a released file find more of the people it is of than of outsiders.
+    """Attacks on a released file find more about people in the data than about people outside it.
 
     Attributes
     ----------
@@ -317,24 +317,21 @@ class ReleaseRefuted(SanitizeError):
 
 
 class UselessRelease(SanitizeError):
-    """Each column of a release would keep less than 5 % of its information, so nothing is written.
+    """A release would show almost nothing about the table, so nothing is written.
 
-    Of shuffled generated rows: they would show less than 5 % of what pairs of columns say about each other.
+    Each of its columns keeps less than 5 % of its information, shuffled generated rows keep less than 5 % of
+    the relations between columns, on average, or no combination of values is shared by as many rows as ``min_count``
+    asks for.
 
     Attributes
     ----------
-    report : LeakageReport
-        Of the release that was not written.
+    report : LeakageReport or None
+        Of the release that was not written; None where no combination may be released.
     """
 
-    def __init__(self, report: Any, share: float, words: str, advice: str, *, is_generated: bool) -> None:
-        self.report, less = report, f"less than {100 * share:g} % of"
-        what = f"each column would keep {less} its information"
-        if is_generated:
-            what = f"generated rows would show {less} what pairs of columns say about each other"
-        super().__init__(
-            f"{what}{words and f' ({words})'}; nothing was written: {advice}; or allow it with --allow-useless"
-        )
+    def __init__(self, report: Any, words: str, advice: str) -> None:
+        self.report = report
+        super().__init__(f"{words}; nothing was written: {advice}")
 
 
 class UnseenSymbolWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""Releases of DataFrames as one plain function, and as the methods of `df.sanitize`."""
+"""Releases of data frames, as one plain function and as methods of `df.sanitize`."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def audit(
     secret = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     if pipeline is not None:
         if public is not None:
-            raise InvalidParameter("a pipeline says itself what it hands out: give public or pipeline, not both")
+            raise InvalidParameter("give public or pipeline, not both: the pipeline determines what is released")
         return audit_pipeline(df, secret, pipeline)
     names = [name for name in table.names if name not in secret] if public is None else public
     shown = (names,) if isinstance(names, str) else tuple(names)
@@ -150,7 +150,7 @@ def audit(
 
 
 def last_report(df: Any) -> LeakageReport:
-    """Report of a released frame: this very object, not a copy of it.
+    """Report of a frame that this library released; copies of the frame have none.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def last_report(df: Any) -> LeakageReport:
 def _releasing(
     estimator: Callable[Parameters, Sanitizer],
 ) -> Callable[Concatenate[FrameMethods[Frame], Parameters], Frame]:
-    """Method that takes the parameters of an estimator, by name and type, and releases the frame through it."""
+    """Method that takes an estimator's parameters, by name and type, and releases the frame through it."""
 
     def method(self: FrameMethods[Frame], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Frame:
         return release(self._df, estimator(*args, **kwargs))
@@ -217,10 +217,10 @@ class FrameMethods(Generic[Frame]):
     def audit(
         self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None, *, pipeline: Any = None
     ) -> LeakageReport:
-        """`sanitize.audit` of this frame."""
+        """Measure this frame with `sanitize.audit`."""
         return audit(self._df, sensitive, public, pipeline=pipeline)
 
     @property
     def report(self) -> LeakageReport:
-        """`sanitize.last_report` of this frame."""
+        """Return the report of this frame; see `sanitize.last_report`."""
         return last_report(self._df)

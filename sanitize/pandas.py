@@ -1,4 +1,4 @@
-"""``import sanitize.pandas`` gives pandas frames ``df.sanitize``.
+"""Importing ``sanitize.pandas`` gives pandas frames ``df.sanitize``.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""``import sanitize.polars`` gives polars frames ``df.sanitize``.
+"""Importing ``sanitize.polars`` gives polars frames ``df.sanitize``.
 
 Examples
 --------

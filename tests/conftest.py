@@ -41,16 +41,45 @@ def _forgotten_releases():
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run slow tests too, of which else a sample of cases runs")
+    parser.addoption("--skipped", action="store_true", help="run only what the last run skipped, for want of a package")
+
+
+# Tests, and whole files, that this run skipped.
+_SKIPPED: set[str] = set()
+
+
+def pytest_runtest_logreport(report):
+    """Remember what was skipped; an expected failure counts as skipped, too, and is none."""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _SKIPPED.add(report.nodeid)
+
+
+def pytest_collectreport(report):
+    """Remember files that were skipped whole."""
+    if report.skipped:
+        _SKIPPED.add(report.nodeid)
+
+
+def pytest_sessionfinish(session):
+    """Keep what was skipped for a later run with ``--skipped``; of workers, whoever started them does it."""
+    config = session.config
+    if not (hasattr(config, "workerinput") or config.option.skipped or config.option.collectonly):
+        config.cache.set("sanitize/skipped", sorted(_SKIPPED))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Leave out most of what is slow, and run the longest files first, whatever order was drawn for the others."""
-    if not config.getoption("--slow"):
+    if config.getoption("--skipped"):
+        before = set(config.cache.get("sanitize/skipped", []))
+        left_out = {item for item in items if before.isdisjoint({item.nodeid, item.nodeid.partition("::")[0]})}
+    elif not config.getoption("--slow"):
         slow = sorted((item for item in items if item.get_closest_marker("slow")), key=_function)
         left_out = {item for _, cases in groupby(slow, key=_function) for item in _not_sampled(list(cases))}
-        config.hook.pytest_deselected(items=list(left_out))
-        items[:] = [item for item in items if item not in left_out]
+    else:
+        left_out = set()
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 

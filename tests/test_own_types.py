@@ -58,6 +58,16 @@ def test_a_column_of_pandas_comes_back_in_its_own_type(name, has_missing):
     assert made.isna().any() == column.isna().any()
 
 
+@pytest.mark.parametrize("name", COLUMNS)
+def test_generated_rows_have_a_column_of_pandas_in_its_own_type(name):
+    column, town = pd.Series(COLUMNS[name]), RNG.choice(["a", "b"], N_ROWS)
+    table = pd.DataFrame({"ill": RNG.choice(["yes", "no"], N_ROWS), "town": town, "x": column})
+    made = sz.LatentClassRelease(BUDGET, sensitive="ill", random_state=0, n_classes=2).fit_transform(table)["x"]
+    assert getattr(made.dtype, "categories", made).dtype == getattr(column.dtype, "categories", column).dtype
+    assert set(made) <= set(column)
+    assert made.nunique() > 1
+
+
 @pytest.mark.parametrize("dtype", ["int64", "float64", "datetime64[ns]", "boolean"])
 def test_a_category_prints_each_value_once(dtype):
     values = pd.Series(K).astype("bool" if dtype == "boolean" else "int64").astype(dtype)

@@ -1,14 +1,14 @@
-"""The estimator that chooses its mechanism: all that fit are designed, and the one that keeps most is taken."""
+"""Estimator that chooses its mechanism: all that apply are designed, and the one that keeps most is used."""
 
 from __future__ import annotations
 
 from sanitize.release.recipes.best import BestSanitizerRecipe
-from sanitize.release.recipes.recipe import TupleParameters
+from sanitize.release.recipes.tuples import TupleParameters
 from sanitize.transformers._sanitizer import Sanitizer
 
 
 class BestSanitizer(TupleParameters, Sanitizer):
-    """The mechanism that keeps most of what is printed, of those that fit the table and the budget.
+    """Choose the mechanism that keeps most of the released columns, among those that apply to table and budget.
 
     Watchdog, subset merging, latent classes, and for lift and LDP budgets the random responses are designed for the
     same budget. What differs by less than 1/√n, about two standard errors, is as good as equal: of such the one is

@@ -1,15 +1,11 @@
-"""The estimator for tables of many columns, whose public symbols are latent classes of rows."""
+"""Estimator for tables of many columns, whose public symbols are latent classes of rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from sanitize.release.designer import refuse_noisy
 from sanitize.release.recipes.classes import LatentClassParameters, LatentClassReleaseRecipe
 from sanitize.transformers._sanitizer import Sanitizer
-
-if TYPE_CHECKING:
-    from sanitize.report import LeakageReport
 
 
 class LatentClassRelease(LatentClassParameters, Sanitizer):
@@ -63,8 +59,8 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
     random_state : None, int, Generator or NoiseKey
         None is a cryptographic generator keyed by the operating system. Integers are for tests.
     secret_dp : SecretDP, optional
-        Differential privacy of each row's sensitive values in all that is published: their counts get noise before
-        anything else sees them. With ``confidence`` only.
+        Differential privacy of each row's sensitive values in all that is published, in rows that keep their order,
+        too: counts of sensitive values get noise before anything else sees them. With ``confidence`` or ``keep`` only.
     record_dp : RecordDP, optional
         Differential privacy of whole rows in all but the symbols drawn for them: classes are fitted to rows of a
         private model. With ``confidence`` only, and instead of ``secret_dp``.
@@ -125,14 +121,3 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
             allows by itself.
         """
         return super().fit(X, y, sensitive_features=sensitive_features)
-
-    def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
-        """Leakage of the fitted channel under the distribution of other rows; see `Sanitizer.measure`.
-
-        Raises
-        ------
-        InvalidParameter
-            With ``secret_dp`` or ``record_dp``: what it reveals of these rows would have no noise.
-        """
-        refuse_noisy(self, "measure counts them without noise; use an estimator of its own, for your own eyes")
-        return super().measure(X, sensitive_features=sensitive_features, confidence=confidence)

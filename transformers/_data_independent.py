@@ -1,21 +1,21 @@
-"""Estimators whose channel does not look at the data: randomized response, exponential and Gaussian channels."""
+"""Estimators whose channel does not depend on the data: randomized response, exponential and Gaussian channels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sanitize.release.recipes.gaussian import GaussianChannelParameters, GaussianChannelRecipe
-from sanitize.release.recipes.recipe import TupleParameters
 from sanitize.release.recipes.tuples import (
     ExponentialChannelParameters,
     ExponentialChannelRecipe,
     RandomizedResponseRecipe,
+    TupleParameters,
 )
 from sanitize.transformers._sanitizer import Sanitizer
 
 
 class RandomizedResponse(TupleParameters, Sanitizer):
-    """Keep each public symbol or replace it by a random one: ε-LDP whatever the distribution of the data [WXH §4.1].
+    """Keep each public symbol or replace it by a random one: ε-LDP for any distribution of the data [WXH §4.1].
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class RandomizedResponse(TupleParameters, Sanitizer):
 
 
 class ExponentialChannel(ExponentialChannelParameters, Sanitizer):
-    """Replace a public symbol by one that is rarer the farther it is, within a capacity [WXH §4.3].
+    """Replace a public symbol by another, less often the more distant it is, within a capacity [WXH §4.3].
 
     The j-th nearest symbol has probability proportional to e^{-jλ}; λ is calibrated so that the capacity of the
     channel, the most it can tell about X under any distribution, is within the budget. The distribution of the data

@@ -1,4 +1,4 @@
-"""Several groups of columns, each with a channel of its own, and kept columns, under one joint budget."""
+"""Several groups of columns, each with its own channel, and kept columns, under one joint budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sanitize.transformers._sanitizer import PREFIX, Sanitizer, budget_parameter
 
 
 class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type: ignore[misc]
-    """Several groups of public columns, each through a channel of its own, and kept columns, under one budget.
+    """Release several groups of public columns, each through its own channel, and kept columns, under one budget.
 
     The verdict is about everything that is released together: every tuple of released symbols and kept values must be
     within the joint budget, exactly, under the joint distribution of the table. Budgets of parts do not add up to a

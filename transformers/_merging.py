@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from sanitize.release.recipes.recipe import TupleParameters
-from sanitize.release.recipes.tuples import SubsetMergingParameters, SubsetMergingRecipe, WatchdogRecipe
+from sanitize.release.recipes.tuples import (
+    DesignParameters,
+    SubsetMergingParameters,
+    SubsetMergingRecipe,
+    WatchdogRecipe,
+)
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class Watchdog(TupleParameters, Sanitizer):
+class Watchdog(DesignParameters, Sanitizer):
     """Merge all high-risk public symbols into one [ZDS §III].
 
     Parameters
@@ -35,6 +39,9 @@ class Watchdog(TupleParameters, Sanitizer):
         confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
         bin edges. The design is repeated three times, to report what confidence costs and what more rows would
         buy.
+    secret_dp : SecretDP, optional
+        Differential privacy of each row's sensitive values in all that is published, rows in their order among it: the
+        channel is designed from counts with noise. Not with ``confidence``.
     person : str, optional
         Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
         about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
@@ -70,7 +77,7 @@ class Watchdog(TupleParameters, Sanitizer):
 
 
 class SubsetMerging(SubsetMergingParameters, Sanitizer):
-    """Merge high-risk public symbols in small groups, each safe by itself [ZDS §IV].
+    """Merge high-risk public symbols into small groups, each safe by itself [ZDS §IV].
 
     Parameters
     ----------
@@ -99,6 +106,9 @@ class SubsetMerging(SubsetMergingParameters, Sanitizer):
         confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
         bin edges. The design is repeated three times, to report what confidence costs and what more rows would
         buy.
+    secret_dp : SecretDP, optional
+        Differential privacy of each row's sensitive values in all that is published, rows in their order among it: the
+        channel is designed from counts with noise. Not with ``confidence``.
     person : str, optional
         Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
         about people, who were drawn with all of their rows, and the column is not released. "row" says that every row

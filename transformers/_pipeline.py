@@ -1,4 +1,4 @@
-"""What a fitted pipeline hands out: its sanitizers side by side, and the columns that no sanitizer takes."""
+"""Output of a fitted pipeline: its sanitizers measured together, and the columns that no sanitizer takes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows as they reach a step; where it is no sanitizer, all of them count as handed out.
+    """Rows as they reach a step; the whole output of a step without sanitizer counts as released.
 
     Attributes
     ----------
@@ -46,18 +46,18 @@ class _Rows:
     is_source: bool = True
 
     def take(self, columns: Sequence[Any]) -> _Rows:
-        """Some of the columns, by label or position."""
+        """Select columns by label or position."""
         labels = Table.from_native(self.native).labels
         places = [labels.index(column) if isinstance(column, str) else int(column) for column in columns]
         taken = _safe_indexing(self.native, places, axis=1)
         return _Rows(taken, tuple(self.names[place] for place in places), self.is_source)
 
     def apply_step(self, step: Any, name: str) -> _Rows:
-        """What a step before the first sanitizer makes of them."""
+        """Apply a step that precedes the first sanitizer."""
         if not hasattr(step, "transform") or getattr(step.__sklearn_tags__(), "non_deterministic", False):
             raise InvalidParameter(
-                f"step {name!r} stands before a sanitizer and does not make the same of the rows at every call, so it "
-                "is not known what the sanitizer releases: put the sanitizer first"
+                f"step {name!r} precedes a sanitizer and gives other output at every call, so the audit cannot know "
+                "what the sanitizer releases: put the sanitizer first"
             )
         output = step.transform(self.native)
         return _Rows(output, tuple(f"{name}: {column}" for column in Table.from_native(output)), is_source=False)
@@ -71,7 +71,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Sanitized:
-    """A sanitizer, and the rows that reach it."""
+    """Sanitizer with the rows that reach it."""
 
     name: str
     sanitizer: Sanitizer
@@ -79,14 +79,14 @@ class _Sanitized:
 
     @cached_property
     def beside(self) -> JointPart:
-        """What its channel tells, without what only prints it, to be measured beside others."""
+        """Return the part of its channel that determines leakage, without the decoding, to be measured with others."""
         reduced = ReducedChannel.from_channel(self.sanitizer.channel_)
         merged = Stage.deterministic(reduced.states.astype(np.int32), reduced.n_states)
         return JointPart(f"{self.name}: {', '.join(self.sanitizer._release.layout.read)}", (merged, *reduced.stages))
 
     @cached_property
     def encoded(self) -> tuple[NDArray[Any], int]:
-        """Public symbol of each row, and rows whose symbol was not there at fit."""
+        """Public symbol of each row, and the rows whose symbol was not there at fit."""
         return self.sanitizer._release.encode(self.sanitizer._read(self.rows.native, reset=False))
 
     @property
@@ -96,7 +96,7 @@ class _Sanitized:
 
 
 def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> LeakageReport:
-    """What all that a fitted pipeline hands out tells together about the sensitive columns; see `sanitize.audit`."""
+    """Measure what the whole output of a fitted pipeline reveals about the sensitive columns; see `sanitize.audit`."""
     table = Table.from_native(df)
     parts = _output_parts(pipeline, _as_fitted(pipeline, table), ())
     sanitized = {part.beside.column: part for part in parts if isinstance(part, _Sanitized)}
@@ -142,7 +142,7 @@ def _measure_releases(
 
 
 def _part_leakage(name: str, counts: ContingencyTable, part: _Sanitized | None) -> PartLeakage:
-    """What one sanitizer, or a column that none takes, tells by itself."""
+    """Leakage of one sanitizer, or of a column that none takes, alone."""
     summary = _measure_releases(counts, [] if part is None else [part.beside]).summary
     if part is None:
         return PartLeakage.from_summary(name, (name,), None, summary)
@@ -152,7 +152,7 @@ def _part_leakage(name: str, counts: ContingencyTable, part: _Sanitized | None) 
 
 
 def _as_fitted(pipeline: Any, table: Table) -> _Rows:
-    """The columns that the pipeline was fitted on: others of the table do not go into it."""
+    """Columns that the pipeline was fitted on, without others of the table."""
     rows, names = _Rows(table.native, table.names), getattr(pipeline, "feature_names_in_", None)
     if names is None:
         n = getattr(pipeline, "n_features_in_", len(table))
@@ -168,7 +168,7 @@ def _as_fitted(pipeline: Any, table: Table) -> _Rows:
 
 
 def _output_parts(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
-    """All that a step hands out of the rows that reach it, by sanitizers and as it is.
+    """Parts of the output of a step: its sanitizers, and columns passed on unchanged.
 
     Whatever any other step computes of columns tells no more than the columns.
     """
@@ -194,14 +194,14 @@ def _output_parts(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows |
         return [part for key, inner in step.transformer_list for part in _output_parts(inner, rows, (*path, key))]
     if _has_sanitizer(step):
         raise InvalidParameter(
-            f"{type(step).__name__} ({name!r}) has a sanitizer inside, and what it does with it is not known: audit "
-            "what it has fitted, such as best_estimator_ of a search, or the sanitizer by itself"
+            f"{type(step).__name__} ({name!r}) contains a sanitizer, and the audit cannot know what it passes on: "
+            "audit what it has fitted, such as best_estimator_ of a search, or the sanitizer by itself"
         )
     return [] if step == "drop" else [rows]
 
 
 def _pipeline_parts(pipeline: Pipeline, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
-    """What the first step with sanitizers hands out: later steps make what they make of that."""
+    """Parts of the output of the first step with sanitizers, which later steps only transform."""
     steps = [(key, step) for key, step in pipeline.steps if step not in (None, "passthrough")]
     first = next((place for place, (_, step) in enumerate(steps) if _has_sanitizer(step)), None)
     if first is None:
@@ -213,13 +213,13 @@ def _pipeline_parts(pipeline: Pipeline, rows: _Rows, path: tuple[str, ...]) -> l
         for key, step in steps[first + 1 :]:
             if _has_sanitizer(step) or isinstance(step, ColumnTransformer):
                 raise InvalidParameter(
-                    f"step {key!r} chooses among sanitized columns and others that step {steps[first][0]!r} passes on, "
-                    "and which of them is not known here: choose columns in the first ColumnTransformer"
+                    f"step {key!r} chooses among sanitized columns and others that step {steps[first][0]!r} passes "
+                    "on, and the audit cannot know which: choose columns in the first ColumnTransformer"
                 )
     return parts
 
 
 def _has_sanitizer(step: Any) -> bool:
-    """Whether a step is a sanitizer, or has one among its parameters."""
+    """Return whether a step is a sanitizer, or has one among its parameters."""
     inside = step.get_params(deep=True).values() if hasattr(step, "get_params") else ()
     return isinstance(step, Sanitizer) or any(isinstance(value, Sanitizer) for value in inside)

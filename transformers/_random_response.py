@@ -12,7 +12,7 @@ from sanitize.transformers._sanitizer import Sanitizer
 
 
 class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
-    """The most useful channel within a budget on lifts or their averages [ZDS §III-A2].
+    """Release through the most useful channel within a budget on lifts or their averages [ZDS §III-A2].
 
     Parameters
     ----------
@@ -51,6 +51,9 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     side_columns : str or list of str
         Public columns that whoever reads a row may know of it, any part of them: the budget then holds for P(s|y,w) /
         P(s|w), too, for whatever w that is. Not with a confidence; for labels it is still the best channel.
+    secret_dp : SecretDP, optional
+        Differential privacy of each row's sensitive values in all that is published, rows in their order among it: the
+        channel is designed from counts with noise. Not with ``confidence``.
     person : str, optional
         Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
         about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
@@ -95,7 +98,7 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
 
 
 class SubsetRandomResponse(ResponseParameters, Sanitizer):
-    """Optimal random response inside blocks of public symbols [ZDS Algorithm 2, with larger blocks].
+    """Apply optimal random response inside blocks of public symbols [ZDS Algorithm 2, with larger blocks].
 
     Parameters
     ----------
@@ -131,6 +134,9 @@ class SubsetRandomResponse(ResponseParameters, Sanitizer):
         buy.
     target : str, optional
         Public column T that matters: the channel keeps most of I(T;Y), in place of all public columns alike.
+    secret_dp : SecretDP, optional
+        Differential privacy of each row's sensitive values in all that is published, rows in their order among it: the
+        channel is designed from counts with noise. Not with ``confidence``.
     person : str, optional
         Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
         about people, who were drawn with all of their rows, and the column is not released. "row" says that every row

@@ -1,4 +1,4 @@
-"""The base of all estimators: scikit-learn's protocol around the design of a release; the maths is in `sanitize`."""
+"""Base of all estimators: scikit-learn's protocol around the design of a release; the maths is in `sanitize`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from sanitize._util.system import n_workers
 from sanitize.core import budgets
 from sanitize.core.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
-from sanitize.release.designer import Designer
-from sanitize.release.first_pass import RowCounts, TableCounter
-from sanitize.release.layout import CellLayout, select, two_dimensional, with_sensitive
+from sanitize.release.designer import Designer, refuse_noisy
+from sanitize.release.first_pass import MemoryTable, TableCounter, sensitive_names
+from sanitize.release.layout import CellLayout, two_dimensional
 from sanitize.release.release import holdout_report, warn_of_unseen
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report, badge
 from sanitize.tables.columns import as_arrow
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from sanitize.release.recipes.recipe import Recipe
+    from sanitize.release.fit import Recipe
 
 PREFIX = "budget__"
 
 
 def budget_parameters(budget: object) -> dict[str, Any]:
-    """Bounds of a budget by the name of their parameter; a number has none."""
+    """Bounds of a budget by parameter name; a plain number has none."""
     return {f"{PREFIX}{name}": value for name, value in budgets.budget_bounds(budget).items()}
 
 
 def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
-    """The budget with some of its bounds replaced, by the name of their parameter.
+    """Return the budget with some bounds replaced, by parameter name.
 
     Raises
     ------
@@ -70,10 +70,10 @@ def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
 
 
 class ShownWithVerdict:
-    """Mixin that puts the headline of ``report_`` above the HTML of an estimator that is fitted."""
+    """Mixin that shows the headline of ``report_`` above the HTML of a fitted estimator."""
 
     def _sk_visual_block_(self) -> Any:
-        """Its box in a diagram, where there is room for a name and the verdict beside it."""
+        """Box of the estimator in a diagram, which has room for its name and verdict."""
         # scikit-learn has moved the class of these boxes before.
         block = type(Pipeline([("step", "passthrough")])._sk_visual_block_())
         return block("single", self, names=self._verdict_heading(), name_details=str(self))
@@ -94,7 +94,7 @@ class ShownWithVerdict:
         return bundle
 
     def _with_verdict(self, page: str) -> str:
-        """The box alone: what stands above it is not said again beside its name."""
+        """Return the box alone, without repeating the verdict shown above it."""
         report, heading = getattr(self, "report_", None), html.escape(self._verdict_heading())
         return page if report is None else f"<div>{badge(report)}{page.replace(heading, type(self).__name__)}</div>"
 
@@ -114,7 +114,7 @@ _LOOKED_AT, _BY_CHANCE = 1000, 1e-6
 
 @dataclass
 class _FitRows:
-    """Rows of a fit: digests of the sensitive columns and of a public one, and what has happened to them since."""
+    """Rows of a fit: digests of the sensitive columns and of a public one, and their releases since."""
 
     secrets: frozenset[int]
     public: int | None
@@ -127,7 +127,7 @@ _FITTED: WeakKeyDictionary[Sanitizer, _FitRows] = WeakKeyDictionary()
 
 
 def _digests(source: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
-    """Digest of each column that tells its rows from others by some of its values in their order."""
+    """Digest of each column that identifies its rows by some values in order."""
     for name in names:
         column = as_arrow(source[name], name)
         try:
@@ -139,7 +139,7 @@ def _digests(source: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
 
 
 def _tells_rows(codes: NDArray[Any]) -> bool:
-    """Whether other rows with as many of each symbol are in another order, but for a small chance."""
+    """Return whether other rows with the same counts are in another order, except with a small probability."""
     times = np.unique(codes, return_counts=True)[1]
     return bool(gammaln(len(codes) + 1) - gammaln(times + 1).sum() > -math.log(_BY_CHANCE))
 
@@ -171,7 +171,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     random_state: Any
 
     def recipe(self) -> Recipe:
-        """How releases are made, with the parameters as they are now: the same without scikit-learn."""
+        """Recipe with the current parameters, which makes the same releases without scikit-learn."""
         return self.recipe_type(**self.get_params(deep=False))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
@@ -243,24 +243,23 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 self.draft(TableCounter(files), "shuffle", is_priced=True)
             return self
         recipe = self.recipe()
-        spec, table = recipe.specification(), self._read(X, reset=True)
+        recipe.specification()  # parameters are refused before a row is read
+        table = self._read(X, reset=True)
         if table.n_rows == 0:
             raise ColumnError(
                 "Found array with 0 sample(s): the table has no rows, so there is no distribution to learn"
             )
         weights = None
-        if (person := recipe.person_column) is not None:
-            if groups is not None:
-                raise InvalidParameter("person= says whose the rows are already; leave groups out")
-            groups = recipe.people(table, *select("person", person, table))
+        if groups is not None and recipe.person_column is not None:
+            raise InvalidParameter("person= already identifies the people; leave groups out")
         if sample_weight is not None or groups is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
-        elif largest_total is not None:
+        elif largest_total is not None and recipe.person_column is None:
             raise InvalidParameter("largest_total is of groups or weights: give groups= or sample_weight=")
-        layout, source = recipe.layout(table, sensitive_features)
-        counted = RowCounts.from_table(layout, source, weights, groups, largest_total)
-        recipe.check_companions(layout, counted, table, lambda names: {name: source[name] for name in names})
-        recipe.design(spec, layout, counted, rows=source if weights is None else None).assign_to(self)
+        source = MemoryTable(table, sensitive_features, weights, groups, largest_total)
+        fitted = recipe.fit(source)
+        self._remember(fitted)
+        layout = fitted.layout
         if y is not None and isinstance(self._release.layout, CellLayout):
             warnings.warn(
                 "y does not belong to generated rows: a model trained on both learns next to nothing. Put y among the "
@@ -270,11 +269,11 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             )
         public = next(_digests(table, self._release.layout.read), None)
         if public is not None and layout.sensitive != layout.public:
-            _FITTED[self] = _FitRows(frozenset(_digests(source, layout.sensitive)), public)
+            _FITTED[self] = _FitRows(frozenset(_digests(source.columns, layout.sensitive)), public)
         return self
 
     def transform(self, X: Frame) -> Frame:
-        """Release the public columns: draw a released symbol for each row and print it.
+        """Release the public columns: draw a released symbol for each row and write it as public values.
 
         Only the public columns are needed. Releasing the same rows again with fresh noise leaks more than reported, and
         warns (`ReleaseWarning`) where this estimator does it in this process, or another one that still exists did it
@@ -314,7 +313,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         return attach_report(frame, replace(self.report_, facts=facts))
 
     def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
-        """Leakage of the fitted channel under the distribution of other rows, for example held-out ones.
+        """Measure the leakage of the fitted channel under the distribution of other rows, such as held-out ones.
 
         The figures are exact for the rows given and an estimate for the source they came from. Intervals (``low``
         and ``high`` of `Measure`) hold for the source, all at the same time and without asymptotics.
@@ -329,13 +328,19 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         -------
         LeakageReport
             Its verdict is about these rows and may fail: the channel was designed for others.
+
+        Raises
+        ------
+        InvalidParameter
+            With ``secret_dp`` or ``record_dp``: what it reveals of these rows would have no noise.
         """
+        refuse_noisy(self, "measure counts them without noise; use an estimator of its own, for your own eyes")
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
-        counted = RowCounts.from_table(
-            self._release.layout, with_sensitive(table, self.sensitive, sensitive_features)[1]
-        )
-        return holdout_report(counted.table, self._release, confidence)
+        source = MemoryTable(table, sensitive_features)
+        sensitive_names(source, self.sensitive)  # refused where they are not there
+        counts = source.count(self._release.layout, "shuffle")
+        return holdout_report(counts.table, self._release, confidence)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the released columns."""
@@ -353,7 +358,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     # ------------------------------------------------------------------------------------------- columns
 
     def _bind(self, codes: NDArray[np.int32]) -> None:
-        """Bind a key to these rows; without one, warn where they were released before and more is told now."""
+        """Bind a key to these rows; without one, warn if they were released before and now reveal more."""
         channel, source = self.channel_, self.random_state
         if isinstance(source, NoiseKey):
             rows = np.bincount(codes, minlength=channel.n_inputs)
@@ -369,14 +374,14 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         elif ReducedChannel.from_channel(channel).stages:  # else what is printed is all that is drawn of it
             warnings.warn(
                 f"this {type(self).__name__} has released these rows before, with other noise, and both releases "
-                "together tell more than the report says: hand out copies of one of them, or record each in a "
+                "together reveal more than the report says: hand out copies of one of them, or record each in a "
                 "sanitize.Ledger before it is drawn",
                 ReleaseWarning,
                 stacklevel=4,
             )
 
     def _warn_of_repeats(self, table: Table) -> None:
-        """Warn, once, where another estimator has released the rows of this one's fit."""
+        """Warn once if another estimator has released the rows of this fit."""
         rows = _FITTED.get(self)
         if (
             rows is None
@@ -395,8 +400,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         if len(alike) > 1 and not any(entry.has_warned for entry in alike):
             warnings.warn(
                 f"another sanitizer has released the rows that this {type(self).__name__} was fitted on, and both "
-                "releases together tell more than either report says: measure them with sanitize.audit(df, sensitive, "
-                "pipeline=...), or record each in a sanitize.Ledger before it is drawn",
+                "releases together reveal more than either report says: measure them with sanitize.audit(df, "
+                "sensitive, pipeline=...), or record each in a sanitize.Ledger before it is drawn",
                 ReleaseWarning,
                 stacklevel=4,
             )
@@ -404,7 +409,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 entry.has_warned = True
 
     def _draws_as(self, estimator: Sanitizer) -> bool:
-        """Whether another estimator has the same settings and key, so that its release of the same rows is the same."""
+        """Return whether another estimator has the same settings and key, and so the same release of the same rows."""
         key = self.random_state
         if not isinstance(key, NoiseKey) or key != estimator.random_state or type(self) is not type(estimator):
             return False
@@ -412,14 +417,14 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
 
     @property
     def _kept(self) -> tuple[str, ...]:
-        """Sensitive columns in the output: those of fit, because its report speaks of them."""
+        """Sensitive columns in the output: those of the fit, because its report is about them."""
         return tuple(name for name in self._release.layout.sensitive if name in self.report_.facts.kept)
 
     def _look_at(self, empty: Any) -> None:
         self._read(empty, reset=True)
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        """Table of the user's X, checked the way scikit-learn checks features."""
+        """Read the user's X as a table, checked the way scikit-learn checks features."""
         if is_stream(X):
             X = Table.from_native(X).native
         if hasattr(X, "columns") or hasattr(X, "column_names"):

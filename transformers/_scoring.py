@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
-    """Scorer that gives minus a leakage of a fitted sanitizer on the rows it is shown.
+    """Scorer that returns minus the leakage of a fitted sanitizer on held-out rows.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
 
 
 def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
-    """Scorer that gives what a fitted sanitizer keeps of the public columns on the rows it is shown.
+    """Scorer that returns how much of the public columns a fitted sanitizer keeps on held-out rows.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
 
 
 def _scorer(measure: str, sign: float) -> Callable[..., float]:
-    """A figure of a fitted sanitizer on the rows it is shown, larger where it is better."""
+    """Figure of a fitted sanitizer on the given rows, larger if better."""
 
     def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:
         values = sanitizer.measure(X, **params).summary

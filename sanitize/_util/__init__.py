@@ -1,1 +1,1 @@
-"""Helpers of every room: checks, limits, tolerances, formatting, noise; it knows no table and no channel."""
+"""Helpers used everywhere: checks, limits, tolerances, formatting, noise; none knows tables or channels."""

@@ -1,4 +1,4 @@
-"""Numbers from what users pass: a parameter out of its range is named, with the range and the value given."""
+"""Checks of numbers that users pass; errors name the parameter, its range and the value."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _LARGEST_COUNT = (1 << 63) - 1
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether it is a real number of Python or NumPy; True and False are none."""
+    """Return whether the value is a real number of Python or NumPy; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether it is an integer of Python or NumPy; True and False are none."""
+    """Return whether the value is an integer of Python or NumPy; booleans are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def double(value: float) -> float | None:
-    """The number as a double; None for an integer or a fraction beyond every double, which is not infinite."""
+    """Return the number as a double; None if it is an integer or fraction too large for one."""
     try:
         return float(value)
     except OverflowError:
@@ -43,7 +43,7 @@ def double(value: float) -> float | None:
 
 
 def doubles(values: object, error: SanitizeError) -> NDArray[np.float64]:
-    """The values as an array of doubles; an error, which quotes none, where they are no numbers in equal rows."""
+    """Return the values as an array of doubles; refuse other types and ragged rows without quoting a value."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -51,7 +51,7 @@ def doubles(values: object, error: SanitizeError) -> NDArray[np.float64]:
 
 
 def short_repr(value: object) -> str:
-    """A value in an error, cut short; Python does not print integers of thousands of digits at all."""
+    """Value as an error quotes it, cut short; Python refuses to format integers of thousands of digits."""
     longest = 60
     if is_whole(value) and abs(int(value)) >= 10**longest:
         return f"a whole number of more than {longest} digits"
@@ -59,7 +59,7 @@ def short_repr(value: object) -> str:
 
 
 def check_number(name: str, value: object, legal: str, holds: Callable[[float], bool]) -> float:
-    """The value as a float for which something holds, said in words: "<name> must <legal>".
+    """Return the value as a float if it passes a test; otherwise raise "<name> must <legal>".
 
     Raises
     ------
@@ -73,7 +73,7 @@ def check_number(name: str, value: object, legal: str, holds: Callable[[float], 
 
 
 def number(name: str, value: object, low: float, high: float) -> float:
-    """The value as a float within ``[low, high]``; an infinite end of the range is itself legal.
+    """Return the value as a float within ``[low, high]``; an infinite end of the range is itself legal.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def number(name: str, value: object, low: float, high: float) -> float:
 
 
 def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT) -> int:
-    """The value as an int from ``low`` to ``high``, at most what 64 bits hold.
+    """Return the value as an int from ``low`` to ``high``, at most the largest 64-bit integer.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT)
 
 
 def check_choice(name: str, value: object, *legal: str) -> None:
-    """Refuse what is none of some words.
+    """Refuse a value that is none of the listed words.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def check_choice(name: str, value: object, *legal: str) -> None:
 
 
 def as_list(name: str, values: Iterable[T]) -> list[T]:
-    """The values as a list.
+    """Return the values as a list.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def as_list(name: str, values: Iterable[T]) -> list[T]:
 
 
 def or_infinity(function: Callable[[float], float], value: float) -> float:
-    """A function of a number, infinite where a double cannot hold it."""
+    """Wrap a function of a number so that it returns infinity where a double overflows."""
     try:
         return function(value)
     except OverflowError:
@@ -172,7 +172,7 @@ def positive(name: str, value: object) -> float:
 
 
 def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
-    """Probability vector (n,), entries >= 0 that sum to 1.
+    """Return a probability vector (n,): entries >= 0 that sum to 1.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
 
 
 def check_probabilities(p: Vector, name: str, advice: str = "") -> Vector:
-    """An array of probabilities of any shape, entries >= 0 that sum to 1.
+    """Return an array of probabilities of any shape: entries >= 0 that sum to 1.
 
     Raises
     ------

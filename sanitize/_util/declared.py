@@ -1,4 +1,4 @@
-"""Values from outside as frozen structures, each of which declares its form once; the only door of msgspec.
+"""Values from outside as frozen structures, each of which declares its form once; the only import of msgspec.
 
 Fields are the keys, types say what may stand under each, and `__post_init__` refuses what types cannot say. What is
 read may hold data, so that no error quotes a value, nor a key that was not declared.
@@ -38,13 +38,13 @@ _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 
 
 class _Key(str):
-    """A key that no form declares, as those of columns; errors do not show it."""
+    """A key outside the declared form, such as a column name; errors do not show it."""
 
     __slots__ = ()
 
 
 class SchemaError(ValueError):
-    """Departures of values from their form.
+    """Error for values that depart from their form.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Declared(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def form(name: str = "Form", tag: tuple[str, str] | tuple[None, None] = (None, None), /, **fields: Any) -> Any:
-    """A form without rules, from its fields: of each the type, or the type and what stands for it where it is absent.
+    """Make a form without rules from its fields: a type for each, or a type and its default.
 
     The tag is the key, and the word under it, by which forms are told from one another.
     """
@@ -107,23 +107,23 @@ def form(name: str = "Form", tag: tuple[str, str] | tuple[None, None] = (None, N
 
 
 def list_form(entry: Any) -> Any:
-    """A list of what has this form."""
+    """Return the form of a list whose items have this form."""
     return list[entry]
 
 
 def field_notes(structure: Any) -> dict[str, dict[str, Any]]:
-    """Notes on each field of a form."""
+    """Return the notes on each field of a form."""
     return {field.name: _bare(field.type)[1] for field in msgspec.structs.fields(structure)}
 
 
 def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None:
-    """Refuse, in a form's `__post_init__`, values that its types cannot refuse."""
+    """Refuse values that pass their types but break a rule; for a form's `__post_init__`."""
     if not holds:
         raise SchemaError(what, path)
 
 
 def read(form: type[T], values: Any) -> T:
-    """Values of JSON or TOML as what their form makes of them.
+    """Read values of JSON or TOML into their form.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def read(form: type[T], values: Any) -> T:
 
 
 def read_sealed(form: type[T], text: str | bytes) -> T:
-    """Read a text whose form ends with ``sha256``, the seal of all the rest.
+    """Read a text whose last field, ``sha256``, seals all other fields.
 
     Raises
     ------
@@ -165,13 +165,13 @@ def read_sealed(form: type[T], text: str | bytes) -> T:
 
 
 def seal_text(value: Any, indent: int | None = 1) -> str:
-    """Text of what has a form, with its seal; see `read_sealed`."""
+    """Return a form as text, sealed; see `read_sealed`."""
     state = to_builtin(value)
     return json.dumps(state | {"sha256": compute_seal(state)}, indent=indent, allow_nan=False) + "\n"
 
 
 def to_builtin(value: Any) -> Any:
-    """Plain values of a structure and of all it holds, which `read` takes back."""
+    """Convert a structure and everything in it to plain values, which `read` takes back."""
     return msgspec.to_builtins(value, enc_hook=_plain)
 
 
@@ -179,7 +179,7 @@ def to_builtin(value: Any) -> Any:
 
 
 def _first_error(value: Any, form: Any, path: Place) -> SchemaError:
-    """The first place that does not fit, found by reading ever smaller parts."""
+    """Return the error for the first place that does not fit, found by reading ever smaller parts."""
     for key, part, declared in _parts(value, form):
         if _refusal(part, declared) is not None:
             return _first_error(part, declared, (*path, key))
@@ -206,7 +206,7 @@ def _wrong(form: Any, value: Any, path: Place) -> SchemaError:
 
 
 def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> SchemaError:
-    """Find the fault of an object each of whose values fits."""
+    """Find the fault of an object when each of its values fits."""
     fields = msgspec.structs.fields(structure)
     tag_field = structure.__struct_config__.tag_field
     names = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]
@@ -249,7 +249,7 @@ def _parts(value: Any, form: Any) -> Iterator[tuple[str | int, Any, Any]]:
 
 
 def _bare(form: Any) -> tuple[Any, dict[str, Any]]:
-    """A type without what was said of it and whether it may be left out, and what was said."""
+    """Split a type into the bare type and the notes attached to it; optional fields count as their type."""
     notes: dict[str, Any] = {}
     while True:
         inner = get_args(form)
@@ -263,7 +263,7 @@ def _bare(form: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _members(base: Any) -> list[Any]:
-    """Types that a value may have, those of an union one by one."""
+    """List the types that a value may have; a union gives its members one by one."""
     if get_origin(base) not in (Union, UnionType):
         return [base]
     return [kind for member in get_args(base) for kind in _members(_bare(member)[0])]
@@ -298,7 +298,7 @@ def _must(form: Any) -> str:
 
 
 def _no_structure(kind: Any, value: Any) -> Any:
-    """An array or a fraction, from what JSON has in its place."""
+    """Read an array or a fraction from the JSON that stands for it."""
     if get_origin(kind) is np.ndarray:
         return read(_Packed, value).unpack(get_args(get_args(kind)[1])[0])
     if kind is pa.Array:
@@ -322,14 +322,14 @@ def _plain(value: Any) -> Any:
 
 
 class _Packed(Declared, frozen=True):
-    """An array of numbers: its type as NumPy writes it, and its bytes, eight booleans in one."""
+    """An array of numbers as JSON has it: NumPy's name of its type, and its bytes, with eight booleans per byte."""
 
     type: Annotated[str, field_note("a type of numbers", pattern=r"^(\|b1|\|[iu]1|<[iuf][248])\Z")]
     shape: tuple[Count, ...]
     content: bytes = msgspec.field(name="bytes")
 
     def unpack(self, wanted: Any) -> NDArray[Any]:
-        """The array, as numbers of the type that is wanted where they are such."""
+        """Return the array, cast to the requested type."""
         is_packed = self.type == "|b1"
         flat = np.frombuffer(self.content, np.uint8 if is_packed else self.type)
         if is_packed:

@@ -1,4 +1,4 @@
-"""How large things may become: one number for each meaning, wherever that meaning is used."""
+"""Limits on sizes: one constant for each meaning, used everywhere."""
 
 # Cells of a distribution of (S, X), or of pairs of rows: a gigabyte. A distribution of more cells than rows says
 # nothing anyway.

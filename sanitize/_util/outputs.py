@@ -24,7 +24,7 @@ STREAM = Path("the output stream")
 
 @contextlib.contextmanager
 def outputs() -> Iterator[Outputs]:
-    """All that is written in a block: it appears when the block ends well; otherwise what was there stays as it was."""
+    """Collect all files written in the block: they appear if it ends well; otherwise existing files are unchanged."""
     batch = Outputs()
     try:
         try:
@@ -43,13 +43,13 @@ def outputs() -> Iterator[Outputs]:
 
 @contextlib.contextmanager
 def new_file(path: Path, *, replaces: bool = True) -> Iterator[BinaryIO]:
-    """Stream for a file that appears by itself, when the block ends well; see `Outputs.file`."""
+    """Open a stream for a single file, which appears when the block ends well; see `Outputs.file`."""
     with outputs() as batch, batch.file(path, replaces=replaces) as stream:
         yield stream
 
 
 def write_text(text: str, path: str | os.PathLike[str] | None) -> str:
-    """The text, also written to a path where one is given: in one step, readable by its owner only.
+    """Return the text; if a path is given, also write it there in one step, readable by its owner only.
 
     Raises
     ------
@@ -63,12 +63,12 @@ def write_text(text: str, path: str | os.PathLike[str] | None) -> str:
 
 
 def json_text(values: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """Values as JSON, see `written`; whatever is not ASCII is escaped, so that no name can steer a terminal."""
+    """Values as JSON; characters outside ASCII are escaped, so that no name can send commands to a terminal."""
     return write_text(json.dumps(values, indent=2, allow_nan=False) + "\n", path)
 
 
 class Outputs:
-    """Files, folders and streams of one run; `outputs` makes it.
+    """Files, folders and streams of one run; made by `outputs`.
 
     Attributes
     ----------
@@ -88,10 +88,10 @@ class Outputs:
 
     @contextlib.contextmanager
     def file(self, path: Path, *, private: bool = False, replaces: bool = True) -> Iterator[BinaryIO]:
-        """Stream for a file; a private one is its owner's only. One that does not replace takes a free name only.
+        """Open a stream for a file; only its owner can read a private one.
 
-        Where the system allows it the file has no name at all until it appears, so that even a killed process leaves
-        nothing behind.
+        A file that does not replace another only takes a free name. Where the system allows it, the file
+        has no name at all until it appears, so that even a killed process leaves nothing behind.
         """
         with self._new(path, replaces=replaces) as entry:
             with writing(path):
@@ -105,12 +105,12 @@ class Outputs:
                 os.fsync(stream.fileno())
 
     def text(self, path: Path, text: str, *, private: bool = True, replaces: bool = True) -> None:
-        """A whole file of text."""
+        """Write a whole file of text."""
         with self.file(path, private=private, replaces=replaces) as stream, writing(path):
             stream.write(text.encode("utf-8"))
 
     def home(self, path: Path) -> None:
-        """Make the folder of a file to be written, where only that is missing, for its owner only."""
+        """Make the folder for a file, for its owner only, if just that folder is missing."""
         with writing(path.parent):
             if not path.parent.exists() and path.parent.parent.is_dir():
                 path.parent.mkdir(mode=0o700)
@@ -118,7 +118,7 @@ class Outputs:
 
     @contextlib.contextmanager
     def folder(self, path: Path, *, replaces: bool = True) -> Iterator[Path]:
-        """Folder to put files into, under another name than it will have."""
+        """Make a folder to put files into, under a temporary name."""
         with self._new(path, replaces=replaces, is_folder=True) as entry:
             with writing(path):
                 while True:
@@ -133,7 +133,7 @@ class Outputs:
 
     @contextlib.contextmanager
     def stream(self, stream: BinaryIO) -> Iterator[BinaryIO]:
-        """Stream for what goes on to another one, all of it, after all files have appeared, and not a byte before."""
+        """Return a stream whose whole content is passed to another stream after all files have appeared."""
         with writing(STREAM):
             buffer = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it is closed with all others
         self._held.append(buffer)
@@ -141,12 +141,12 @@ class Outputs:
         self._streams.append((buffer, stream))
 
     def readable(self, path: Path) -> Path:
-        """Path at which a file or folder of this run can be read before it appears."""
+        """Return the path at which a file or folder of this run can be read before it appears."""
         return next(entry.readable for entry in self._unnamed if entry.path == path)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all files and folders."""
+        """Return the names of all files and folders."""
         return tuple(entry.path.name for entry in self._unnamed)
 
     @contextlib.contextmanager
@@ -161,7 +161,7 @@ class Outputs:
             raise
 
     def _appear(self) -> None:
-        """Give everything its name, the first last: what a run is for appears when what is said of it is there."""
+        """Give all files their final names, the main one last, so that it appears only when its reports are there."""
         with defer_signals():
             try:
                 for number, entry in reversed(list(enumerate(self._unnamed))):
@@ -207,7 +207,7 @@ class Outputs:
 
 @dataclass(eq=False)
 class _Unnamed:
-    """A file or folder that has not yet its name.
+    """A file or folder that does not have its final name yet.
 
     Attributes
     ----------
@@ -234,9 +234,9 @@ class _Unnamed:
     _claims: list[int] = field(default_factory=list)
 
     def open(self) -> BinaryIO:
-        """Open file in the folder of its path, its owner's only, without a name where there are such files."""
+        """Open a file in the folder of its path, for its owner only; without a name where the system supports that."""
         flag = getattr(os, "O_TMPFILE", None)
-        if flag is not None and Path("/proc/self/fd").is_dir():
+        if flag is not None and os.path.isdir("/proc/self/fd"):  # a Path raises where nobody may look
             with contextlib.suppress(OSError):  # not every file system has unnamed files
                 self._stream = os.fdopen(os.open(self.path.parent, flag | os.O_RDWR, 0o600), "wb")
                 return self._stream
@@ -246,18 +246,18 @@ class _Unnamed:
 
     @property
     def readable(self) -> Path:
-        """Path at which it can be read before it has its name."""
+        """Path of the output before it is moved to its final name."""
         return self.hidden or Path(self._by_number())
 
     def claim(self, hidden: Path) -> bool:
-        """Return whether a hidden name is ours now: somebody may have taken it for a stale one before it was locked."""
+        """Return whether we hold the lock of a hidden name: another process may have removed it as stale before."""
         if not HAS_LOCKS:  # there nothing that is open takes another name
             return True
         self._claims.append(os.open(hidden, os.O_RDONLY))
         return take_lock(self._claims[-1]) and hidden.exists()
 
     def take_name(self, *, comes_back: bool) -> None:
-        """Give it its name; what was there keeps a hidden one where it may have to come back."""
+        """Give the file its final name; keep an existing file under a hidden name if it may have to come back."""
         with writing(self.path):
             if self._stream is not None and not HAS_LOCKS:
                 self._stream.close()
@@ -286,7 +286,7 @@ class _Unnamed:
         self.has_name = False
 
     def discard(self) -> None:
-        """Take away whatever has a hidden name."""
+        """Delete all files with hidden names."""
         if self._stream is not None:
             with contextlib.suppress(OSError):  # a full disk refuses what was not yet written a second time
                 self._stream.close()
@@ -303,12 +303,12 @@ class _Unnamed:
             os.close(self._claims.pop())
 
     def _by_number(self) -> str:
-        """Name of the open file, as the system has it for this process."""
+        """Path of the open file by its descriptor in this process."""
         assert self._stream is not None
         return f"/proc/self/fd/{self._stream.fileno()}"
 
     def _link(self, name: Path) -> None:
-        """One more name for the file, which nobody has."""
+        """Link the file under a new hidden name."""
         if self.hidden is not None:
             os.link(self.hidden, name)
             return
@@ -355,12 +355,12 @@ class _Unnamed:
             raise
 
     def _exists_error(self) -> TargetExists:
-        """Error for a name that stays with whom it belongs to."""
+        """Return the error for a name that already exists."""
         return TargetExists(f"{self.path} exists already; choose another name or overwrite it with force")
 
 
 def temporary_place() -> str:
-    """Folder for what has no name, or is soon taken away.
+    """Folder for files without a name, or for files that are deleted soon.
 
     Raises
     ------
@@ -374,13 +374,13 @@ def temporary_place() -> str:
 
 
 def hidden_name(path: Path, kind: str = "tmp") -> Path:
-    """A name beside the path that nobody has, and that tells what it is for."""
+    """Unused name next to the path, which shows what the file is for."""
     return path.with_name(f".{path.name[:NAME_CHARACTERS]}.{secrets.token_hex(4)}.{kind}")
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn errors of the file system while writing into a TargetError, which says what state they leave."""
+    """Turn file system errors while writing into a TargetError that says which files remain."""
     try:
         yield
     except (SanitizeError, BrokenPipeError):

@@ -1,4 +1,4 @@
-"""How far long work has come, on standard error: the one place that imports tqdm.
+"""Progress of long work, on standard error; the only import of tqdm.
 
 Work of steps reports through `progress`. Work on rows calls `advance`, wherever it is, and whoever wants to know
 listens with `told` around it, as `shown` does; `begin` says before a pass how many there will be.
@@ -18,7 +18,7 @@ _ROWS = "{desc}: {percentage:.0f} % of {total_fmt}, {elapsed} gone, about {remai
 
 
 def _unheard(n_rows: int | None) -> None:
-    """Nobody listens."""
+    """Ignore progress when nobody listens."""
 
 
 _HEARD: ContextVar[tuple[Listener, Starter]] = ContextVar("heard", default=(_unheard, _unheard))
@@ -26,7 +26,7 @@ _HEARD: ContextVar[tuple[Listener, Starter]] = ContextVar("heard", default=(_unh
 
 @contextmanager
 def progress(title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
-    """Function to call inside the block after every step, with the state of the work in words.
+    """Yield a function to call after every step, with the state of the work in words.
 
     Of so many steps in total the time that is left is shown.
     """
@@ -45,7 +45,7 @@ def progress(title: str, total: int | None = None) -> Iterator[Callable[[str], N
 
 @contextmanager
 def show_progress() -> Iterator[None]:
-    """Show how many rows of each pass are dealt with inside the block, and the time left where all are known."""
+    """Show how many rows of each pass are done, and the time left if their number is known."""
     with _bar(desc="rows", unit="", unit_scale=True, ascii=True, ncols=60) as bar:
         if bar is None:
             yield
@@ -61,7 +61,7 @@ def show_progress() -> Iterator[None]:
 
 @contextmanager
 def notify_rows(listener: Listener, starter: Starter = _unheard) -> Iterator[None]:
-    """Call ``listener`` with the rows of every batch inside the block, ``starter`` with those of a pass, if known."""
+    """Call ``listener`` with the rows of every batch in the block, ``starter`` with the rows of a pass, if known."""
     token = _HEARD.set((listener, starter))
     try:
         yield
@@ -70,18 +70,18 @@ def notify_rows(listener: Listener, starter: Starter = _unheard) -> Iterator[Non
 
 
 def begin(n_rows: int | None) -> None:
-    """A pass over so many rows begins; None where nobody knows before the end."""
+    """Begin a pass over this many rows; None if their number is unknown."""
     _HEARD.get()[1](n_rows)
 
 
 def advance(n_rows: int) -> None:
-    """Some rows are dealt with."""
+    """Report this many rows as done."""
     _HEARD.get()[0](n_rows)
 
 
 @contextmanager
 def _bar(**settings: Any) -> Iterator[Any]:
-    """A bar of tqdm, which quick runs never see; None where standard error is no terminal."""
+    """Make a bar of tqdm that does not appear in quick runs; None if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

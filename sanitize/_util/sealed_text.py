@@ -1,4 +1,4 @@
-"""Texts and files that others may have written: strict JSON, arrays as text, and digests of all that is there.
+"""Reading of texts and files that others may have written: strict JSON, arrays as text, and digests.
 
 Arrow's format is made for memory that is trusted: its functions follow offsets as they are, and a damaged array ends
 the process. So what is read is validated in full first, and never unpacked: a few bytes could unfold to gigabytes.
@@ -21,11 +21,11 @@ from sanitize.errors import SourceError
 
 
 class NotStrict(ValueError):
-    """Why a text is not read; nothing of it is quoted."""
+    """Reason why a text is refused; it quotes nothing of the text."""
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Parse a JSON text in which no name occurs twice in an object and no number is beyond all doubles.
+    """Parse a JSON text; refuse repeated names in an object and numbers too large for a double.
 
     Readers differ in which of two equal names they take, so that such a text could show one thing and hide another.
 
@@ -44,7 +44,7 @@ def strict_json(text: str | bytes) -> Any:
 
 
 def compute_seal(state: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical form of everything but the seal itself, the field ``sha256``."""
+    """SHA-256 of the canonical form of all fields except the seal, ``sha256``."""
     body = {name: value for name, value in state.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -69,7 +69,7 @@ def _finite(digits: str) -> float:
 
 
 def path_digest(path: Path) -> str:
-    """``sha256:`` and 64 digits: of a file its bytes, of a folder those of its files, in a list.
+    """Digest ``sha256:`` and 64 digits: of a file's bytes, or of the list of a folder's files with their digests.
 
     A folder's is what ``sha256sum`` gives of the lines that ``sha256sum`` prints of its files, sorted by name.
     """
@@ -89,7 +89,7 @@ def _file_digest(file: Path) -> str:
 
 
 def pack_array(values: pa.Array) -> str:
-    """An array as text: of any type, and without loss."""
+    """Write an array of any type as text, without loss."""
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([values], names=["v"])
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -98,7 +98,7 @@ def pack_array(values: pa.Array) -> str:
 
 
 def unpack_array(text: str) -> pa.Array:
-    """Inverse of `packed`, of a text that anybody may have written.
+    """Read an array that `pack_array` wrote, from a text that anybody may have changed.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def unpack_array(text: str) -> pa.Array:
 
 
 def _field(metadata: bytes, table: int, number: int) -> int:
-    """Position of a field of a flatbuffer's table; 0 where the table has none."""
+    """Position of a field in a flatbuffer table; 0 if the table lacks it."""
     (back,) = struct.unpack_from("<i", metadata, table)
     (size,) = struct.unpack_from("<H", metadata, table - back)
     if 4 + 2 * number >= size:

@@ -1,4 +1,4 @@
-"""Services of the operating system: threads, locks and folders on disk, the mask of new files, stops that wait.
+"""Services of the operating system: threads, file locks, folders on disk, the file mask, delayed signals.
 
 Windows has no locks that another name leaves in place, and renames nothing that is open: there, what a killed run left
 stays until it is taken away by hand.
@@ -33,14 +33,14 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 def n_workers(workers: int | None) -> int:
-    """Threads to use: as many as asked for, or one for each core that this process may run on."""
+    """Number of threads: as requested, or one for each core that this process may use."""
     if workers is not None:
         return whole_number("workers", workers, 1)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def ordered_map(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:
-    """``work`` of every item, in their order.
+    """Apply ``work`` to every item in threads; the results keep the order of the items.
 
     Arrow and NumPy release the interpreter's lock while they read, look up and count, so threads are enough. What comes
     out does not depend on the number of threads: results are taken in order, and so is the first error.
@@ -67,7 +67,7 @@ def ordered_map(work: Callable[[Item], Result], items: Iterable[Item], workers: 
 
 
 def take_lock(descriptor: int) -> bool:
-    """Return whether the lock of an unfinished file or folder is now ours; it goes when the process does."""
+    """Return whether we got the lock of an unfinished file or folder; it ends with the process."""
     try:
         if HAS_LOCKS:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,7 +77,7 @@ def take_lock(descriptor: int) -> bool:
 
 
 def wait_for_lock(descriptor: int) -> None:
-    """Take the lock of a file as soon as nobody else has it; it goes when the process does."""
+    """Wait until nobody else holds the lock of a file, and take it; it ends with the process."""
     if HAS_LOCKS:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         return
@@ -90,7 +90,7 @@ def wait_for_lock(descriptor: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk, where folders can be opened."""
+    """Flush a folder's names to disk, if the system can open folders."""
     if not HAS_LOCKS:
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -101,7 +101,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def umask() -> int:
-    """Return the mask of new files of this process, read without a moment in which it is something else."""
+    """Return the file mask of this process without changing it for a moment."""
     with contextlib.suppress(OSError):
         state = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
         if match := re.search(r"^Umask:\s*([0-7]+)$", state, re.MULTILINE):
@@ -113,7 +113,7 @@ def umask() -> int:
 
 @contextlib.contextmanager
 def defer_signals() -> Iterator[None]:
-    """Put Ctrl-C and SIGTERM off until the block has ended; it must be short.
+    """Delay Ctrl-C and SIGTERM until the block has ended; keep it short.
 
     Python runs handlers in its main thread only, so no other thread is interrupted. A signal that is not handled in
     Python ends the process, which nothing can put off.

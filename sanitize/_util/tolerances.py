@@ -1,4 +1,4 @@
-"""Tolerances for the rounding of doubles: one number for each meaning, wherever that meaning is used."""
+"""Tolerances for rounding of doubles: one constant for each meaning, used everywhere."""
 
 # Probabilities sum to 1 when they do up to this.
 PROBABILITY_SUM = 1e-9

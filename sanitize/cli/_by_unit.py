@@ -25,19 +25,25 @@ if TYPE_CHECKING:
 
 
 def check_by_unit(args: argparse.Namespace, policy: Policy) -> None:
-    """Refuse what a release by unit has not, before anything is read."""
+    """Refuse options that a release by unit does not support, before any file is read."""
     if args.channel is not None:
-        raise InvalidParameter("--channel does not go with units: what a row is released as depends on its unit too")
+        raise InvalidParameter(
+            "--channel cannot be used with units, because the released value of a row depends on its "
+            "unit too; leave it out"
+        )
     if policy.receipt is not None:
-        raise InvalidParameter("--receipt does not go with units: what a row is released as depends on the ledger, too")
+        raise InvalidParameter(
+            "--receipt cannot be used with units, because the released value of a row depends on the "
+            "ledger too; leave it out"
+        )
     if args.report is not None and args.report.suffix == ".html":
-        raise InvalidParameter("a report of units is text or JSON; give --report another name")
+        raise InvalidParameter("a report on units is text or JSON; give --report a name that ends in .json or .txt")
 
 
 def release_by_unit(
     args: argparse.Namespace, policy: Policy, sanitizer: Designer, table: Any, target: Among | None
 ) -> UnitReport:
-    """Release, or plan where there is no target, and return the report of all that the units were told."""
+    """Release, or plan if there is no target, and return the report over all units."""
     from sanitize.engines.parquet import plan_units, release_units
 
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
@@ -48,7 +54,7 @@ def release_by_unit(
 
 
 def _open_ledger(args: argparse.Namespace, policy: Policy, confidence: float | None, *, is_kept: bool) -> UnitLedger:
-    """The ledger that a policy names; a new one stays only if it is to be kept, and used."""
+    """Open the ledger that a policy names; a new one stays only if it is kept and used."""
     from sanitize.over_time import UnitLedger
 
     of_ledger: dict[str, Any] = {"unit": policy.unit, "confidence": confidence}
@@ -64,11 +70,14 @@ def _open_ledger(args: argparse.Namespace, policy: Policy, confidence: float | N
 
 
 def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
-    """Release tables of units, or fit alone in a dry run."""
+    """Release tables of units, or only fit them in a dry run."""
     from sanitize.people import UnitRelease
 
     if args.channel is not None:
-        raise InvalidParameter("--channel does not go with tables of units: beside it a release has what prints rows")
+        raise InvalidParameter(
+            "--channel cannot be used with tables of units, because their release also needs the "
+            "model that generates rows; leave it out"
+        )
     if STREAM in (args.input, args.output):
         raise InvalidParameter("tables of units are read from a folder and written to one; name both")
     ledger = None
@@ -82,7 +91,7 @@ def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
 
 
 def give_by_unit(report: UnitReport, args: argparse.Namespace, stream: Any) -> None:
-    """Print the report, and write it where asked."""
+    """Write the report to the terminal and to a file if requested."""
     text = report.to_json() if args.json else report.to_text()
     if args.report is not None:
         as_json = args.report.suffix == ".json"
@@ -97,6 +106,6 @@ def refuse_by_unit(policy: Policy) -> None:
     if policy.unit is not None:
         raise PolicyError(
             "a release by unit depends on what its units were released before, so it cannot be designed again: verify "
-            "has nothing to compare it with; the ledger says what it told",
+            "has nothing to compare it with; the ledger says how much was revealed",
             "columns.unit",
         )

@@ -1,4 +1,4 @@
-"""The commands: each reads its arguments, makes one call of the library, and prints what comes back."""
+"""Commands: each reads its arguments, makes one call of the library, and shows the result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def audit(args: argparse.Namespace) -> None:
-    """Measure what the raw columns leak."""
+    """Measure the leakage of the raw columns."""
     from sanitize.engines.parquet import audit_file
 
     policy = resolve_policy(args)
@@ -40,7 +40,7 @@ def audit(args: argparse.Namespace) -> None:
 
 
 def plan(args: argparse.Namespace) -> SanitizeError | None:
-    """Design a release, and print its verdict, what else could be released, and lines that the policy could gain."""
+    """Design a release and show its verdict, alternatives, and lines to add to the policy."""
     from sanitize.policy import make_plan
 
     policy = resolve_policy(args)
@@ -48,7 +48,10 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
     is_internal = (args.audience or policy.audience) == "internal"
     check_output(args.html, args, force=args.force, records=_records(args, policy))
     if args.html is not None and not is_internal:
-        raise InvalidParameter("--html is for internal use: it shows further figures of the table; leave it out")
+        raise InvalidParameter(
+            "--html shows further figures of the table and is for internal use only; leave out "
+            "--html or --audience public"
+        )
     with open_input(args, policy, designer_of(policy).numbers) as table:
         # Advice, curves and comparison are made of further figures of the same table, so the public does not see them.
         release_plan = make_plan(policy, table, advise=is_internal)
@@ -71,14 +74,14 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
 
 
 def release(args: argparse.Namespace) -> None:
-    """Write the public columns through a channel."""
+    """Release the public columns through a channel."""
     from sanitize.engines.parquet import plan_file, release_file
 
     policy = resolve_policy(args)
     _check_report(args, policy)
     check_stdout(is_written=args.output == STREAM and not args.dry_run)
     if is_address(args.output):
-        raise TargetError("the command line writes files: name one here, and copy it to its store")
+        raise TargetError("the command line cannot write to an address: name a local file, and copy it afterwards")
     if args.output != STREAM:
         check_records(Path(args.output), _records(args, policy))
     check_output(args.channel, args, force=args.force, records=_records(args, policy))
@@ -138,7 +141,7 @@ def verify(args: argparse.Namespace) -> SanitizeError | None:
 
 
 def report(args: argparse.Namespace) -> None:
-    """Print a saved report again."""
+    """Show a saved report again."""
     from sanitize.report import LeakageReport
 
     if args.dossier is not None:
@@ -172,7 +175,7 @@ def init(args: argparse.Namespace) -> None:
 
 
 def sql(args: argparse.Namespace) -> None:
-    """Print the SQL that counts what a policy learns from or, given the counts, the statement that releases."""
+    """Show the SQL that counts the table for a policy or, given the counts, the statement that releases it."""
     try:
         from sanitize.engines.sql import Database
     except ModuleNotFoundError as error:
@@ -206,7 +209,7 @@ def _give(
     written: Path | None = None,
     size: str = "",
 ) -> None:
-    """Print a report, or what is printed in its place, and write it where asked; ``written`` was released."""
+    """Show a report, or other text in its place, and write it if requested; ``written`` was released."""
     audience = args.audience or policy.audience
     report = report.with_origin(**_origin(args, policy, written))
     full = getattr(args, "full", True)

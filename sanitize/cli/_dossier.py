@@ -23,7 +23,7 @@ from sanitize.tables.files.source import read_small_file
 
 
 def write_dossier(args: argparse.Namespace) -> None:
-    """Write the dossier of a release, and beside it the metadata and the statement; all three, or none."""
+    """Write the dossier of a release, its metadata and the statement next to it: all three or none."""
     policy = Policy.read(args.policy)
     papers = {"policy": args.policy, "report": Path(args.input), "channel": args.channel}
     released: Path = args.released
@@ -38,8 +38,8 @@ def write_dossier(args: argparse.Namespace) -> None:
         # The statement names its papers as files of its folder, where whoever gets it will look.
         if path is not None and path.resolve().parent != args.dossier.resolve().parent:
             raise InvalidParameter(
-                f"the {kind} {path.name} lies in another folder than the dossier, and the statement names files beside "
-                "it; put them into one folder"
+                f"the {kind} {path.name} lies in another folder than the dossier, and the statement names files next "
+                "to it; put them into one folder"
             )
     digest = path_digest(released)
     saved = LeakageReport.from_json(read_small_file(Path(args.input)))
@@ -64,22 +64,22 @@ def write_dossier(args: argparse.Namespace) -> None:
 
 
 def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
-    """Refuse papers that a public statement would name by a digest, which tells of two candidates which it is of."""
+    """Refuse private papers of the owner: a public statement holds digests that can identify the table."""
     if saved.to_dict()["audience"] != "public":
         raise InvalidParameter(
-            "a public dossier names its report by a digest, and that of the owner's tells the last row to whoever "
-            f"knows all others: write a public one (sanitize report {Path(args.input).name} --audience public "
-            "-o public.json), and make the dossier of that"
+            "a public dossier has a digest of its report, and the digest of the owner's report reveals the last row "
+            f"to anyone who knows all others: write a public report (sanitize report {Path(args.input).name} "
+            "--audience public -o public.json), and make the dossier from it"
         )
     if args.channel is not None:
         raise InvalidParameter(
-            "a public dossier names no channel, which is a function of the table; leave --channel out"
+            "a public dossier cannot contain the channel, which depends on the table; leave --channel out"
         )
     policy = Path(args.policy)
     if _COUNTED.search(policy.read_text(encoding="utf-8")):
         raise InvalidParameter(
-            f"a public dossier names its policy by a digest, and comments of {policy.name} count values of the table, "
-            "as `sanitize init` wrote them: take these comments out, and release with that policy"
+            f"a public dossier contains a digest of its policy, and comments of {policy.name} count values of the "
+            "table, as `sanitize init` wrote them: take these comments out, and release with that policy"
         )
 
 

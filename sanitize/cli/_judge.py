@@ -1,4 +1,4 @@
-"""``sanitize judge``, attacks on a released file, and what ``release`` measures on a twin of the one asked for."""
+"""Command ``sanitize judge``: attacks on a released file; and measurements by ``release`` on a second draw."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
-    """Attack a released file, print what is found, and return what refutes it, whose page is written all the same."""
+    """Attack a released file, show the findings, and return those that refute it; the page is written in any case."""
     from sanitize.auditing.attack import judge as judge_table
 
     files = {name: getattr(args, name) for name in ("input", "source", "outsiders", "earlier")}
@@ -31,7 +31,9 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
         raise InvalidParameter("judge reads files, not standard input; write the table to a file first")
     paths = {name: to_path(file, SourceError).resolve() for name, file in files.items()}
     if paths.get("outsiders") == paths["source"]:
-        raise InvalidParameter("the outsiders are the source itself; name a file of people who were never in the table")
+        raise InvalidParameter(
+            "the outsiders are the raw table itself; name a file of people who were never in the table"
+        )
     check_output(args.html, args, force=args.force)
     public, sensitive = args.public or [], args.sensitive
     tables = {}
@@ -60,7 +62,7 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
 
 
 def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
-    """Attack a twin of the requested release; if a promise is refuted nothing is written.
+    """Attack a second release of the same design; write nothing if a promise is refuted.
 
     That nobody can tell who is in the data is not promised: the report says what is found, and the release is written.
 
@@ -84,7 +86,7 @@ def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
 
 
 def compare_models(args: argparse.Namespace, policy: Policy) -> Downstream | None:
-    """Compare models that are trained on a twin of the release and on the raw table, on rows that neither has seen."""
+    """Compare models trained on a second release and on the raw table, on rows that neither has seen."""
     target = args.predict or policy.predict
     if target is None:
         return None
@@ -104,14 +106,16 @@ def compare_models(args: argparse.Namespace, policy: Policy) -> Downstream | Non
 
 
 def _refuse_twin(option: str, args: argparse.Namespace, policy: Policy) -> None:
-    """Refuse what needs one more fit of the table where that, or its figures, may not be."""
+    """Refuse options that need a second fit of the table where the fit or its figures are not allowed."""
     if (args.audience or policy.audience) == "public":
         raise InvalidParameter(
-            f"{option} is for the owner: its figures are made of raw rows; leave it or the audience out"
+            f"{option} is for the owner, because its figures are computed from raw rows; leave out "
+            f"{option} or --audience public"
         )
     if policy.unit is not None or policy.is_noisy:
         raise InvalidParameter(
-            f"{option} knows neither units, secret_dp nor record_dp: it fits the table once more; leave it out"
+            f"{option} cannot be used with units, secret_dp or record_dp, because it fits the table "
+            "once more; leave it out"
         )
     if args.input == STREAM:
         raise InvalidParameter(

@@ -1,4 +1,4 @@
-"""Meanings of columns, inferred from name and values: a quantity, a code, a date, what names its rows, and so on."""
+"""Meanings of columns, inferred from name and values: a quantity, a code, a date, an identifier, and so on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from sanitize.core.binning import as_numbers, is_numeric
 from sanitize.tables.columns import value_type
+from sanitize.tables.files.spelling import plain_signs
 
 # Whole numbers of so many digits and more, all of one width, are codes rather than amounts.
 _CODE_DIGITS = 4
@@ -33,12 +34,17 @@ _ROW = re.compile(
 )
 # Dates in the form of a year are amounts by which rows are ordered.
 _YEARS = (1500, 2200)
+# Letters a text has on average where texts with blanks are sentences; names and addresses have fewer.
 _SENTENCE = 25
+# Most texts of a column are numbers or dates where so large a share is; codes with a leading zero are neither.
+_MOST = 0.8
+_NUMBER = r"^\s*[-+]?([1-9][0-9]*|0|[1-9][0-9]{0,2}([., '][0-9]{3})+)([.,][0-9]+)?\s*$"
+_DATE = r"^\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.]([0-9]{2}){1,2})(\s.*)?$"
 
 
 @dataclass
 class Traits:
-    """Traits of the values of a column, collected as its rows go by.
+    """Traits of the values of a column, collected batch by batch.
 
     Attributes
     ----------
@@ -48,6 +54,8 @@ class Traits:
         Whether numbers count the rows one by one; whether all are whole.
     n_letters, n_texts : int
         Of all rows.
+    n_numbers, n_dates : int
+        Rows whose text is one.
     has_blanks, has_digits : bool
         Whether a text has a blank; whether each has a digit.
     """
@@ -58,12 +66,14 @@ class Traits:
     is_whole: bool = True
     n_letters: int = 0
     n_texts: int = 0
+    n_numbers: int = 0
+    n_dates: int = 0
     has_blanks: bool = False
     has_digits: bool = True
     _last: float | None = None
 
     def look(self, values: Any, codes: Any) -> None:
-        """Take another batch into account: different values, and those of the rows by their places."""
+        """Add a batch: its different values, and its values by row."""
         if not len(values):
             return
         if is_numeric(values.type):
@@ -72,6 +82,9 @@ class Traits:
             lengths = pc.utf8_length(values).to_numpy(zero_copy_only=False)
             present = codes[codes >= 0]
             self.n_letters, self.n_texts = self.n_letters + int(lengths[present].sum()), self.n_texts + len(present)
+            texts = plain_signs(values)
+            self.n_numbers += _count_matches(texts, present, _NUMBER)
+            self.n_dates += _count_matches(texts, present, _DATE)
             self.has_blanks = self.has_blanks or bool(pc.any(pc.match_substring(values, " ")).as_py())
             self.has_digits = self.has_digits and bool(pc.all(pc.match_substring_regex(values, "[0-9]")).as_py())
 
@@ -86,6 +99,11 @@ class Traits:
             with np.errstate(invalid="ignore"):  # of infinite ones
                 self.is_sequence = bool((codes >= 0).all() and (np.diff([*before, *rows]) == 1).all())
             self._last = float(rows[-1])
+
+
+def _count_matches(texts: Any, codes: Any, pattern: str) -> int:
+    """Rows whose text, by its place, matches a pattern."""
+    return int(pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)[codes].sum())
 
 
 def column_meaning(survey: Any, names: Collection[str]) -> tuple[str, str]:
@@ -106,12 +124,21 @@ def column_meaning(survey: Any, names: Collection[str]) -> tuple[str, str]:
         return _number_meaning(survey, traits, count_words, names)
     if not (pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
         return "category", f"{count_words} values"
+    way_out = "" if _CODE.search(survey.name) else _reading_of_most(traits)
     if survey.distinct:
         is_long = traits.has_blanks and traits.n_letters > _SENTENCE * traits.n_texts
-        return ("free text", "sentences") if is_long else ("identifier", "a different text in most rows")
-    if traits.n_texts and traits.has_digits and not traits.has_blanks:
-        return "code", f"{count_words} texts with digits and without blanks"
-    return "category", f"{count_words} texts"
+        return ("free text", "sentences") if is_long else ("identifier", f"a different text in most rows{way_out}")
+    if survey.n_values > 2 and traits.n_texts and traits.has_digits and not traits.has_blanks:
+        return "code", f"{count_words} texts with digits and without blanks{way_out}"
+    return "category", f"{count_words} texts{way_out}"
+
+
+def _reading_of_most(traits: Traits) -> str:
+    """How to read a column of text most of which are numbers or dates, as one odd text keeps it from being read so."""
+    for kind, meaning, count in (("numbers", "quantity", traits.n_numbers), ("dates", "date", traits.n_dates)):
+        if _MOST * traits.n_texts <= count < traits.n_texts:
+            return f', most of them {kind}: if the others mean "missing", list them there and write "{meaning}"'
+    return ""
 
 
 def _number_meaning(survey: Any, traits: Traits, count_words: str, names: Collection[str]) -> tuple[str, str]:
@@ -142,7 +169,7 @@ def _number_meaning(survey: Any, traits: Traits, count_words: str, names: Collec
 
 
 def _is_weight(name: str, names: Collection[str]) -> bool:
-    """Return whether it is named as weights are; a bare weight beside heights is that of a body."""
+    """Return whether a column is named as sampling weights are; next to heights, "weight" means body weight."""
     if name.lower() in ("weight", "wt", "w"):
         return not any(_BODY.search(column) for column in names)
     return _WEIGHT.search(name) is not None

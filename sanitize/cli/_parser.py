@@ -25,21 +25,21 @@ _CHECKS = {**dict.fromkeys(("audit", "plan", "release", "verify"), check_setting
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Parser whose errors are one line, like those of all commands, without the usage around them."""
+    """Parser that reports errors in one line, without usage."""
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong and where help is, and leave with the code of usage errors."""
+        """Show the error and where to find help, and exit with the code of usage errors."""
         self.exit(2, one_line(f"{self.prog}: error: {message}; see {self.prog} --help") + "\n")
 
     def take(self, options: Mapping[str, dict[str, Any]]) -> None:
-        """Take options: by the flags of each what argparse is told of it, the kind of value by name."""
+        """Add options: by the flags of each, its arguments for argparse and its kind of value by name."""
         for flags, settings in options.items():
             kind = {"type": _TYPES[settings["type"]]} if "type" in settings else {}
             self.add_argument(*flags.split(), **{**settings, **kind})
 
 
 def bins(text: str) -> tuple[str, list[float] | list[str] | str]:
-    """COLUMN=EDGE,EDGE,... as a column and its edges, numbers or dates; or COLUMN=UNIT of the calendar."""
+    """Parse COLUMN=EDGE,EDGE,... (numbers or dates), or COLUMN=UNIT with a unit of the calendar."""
     column, equals, edges = text.rpartition("=")
     values: list[float] | list[str] = edges.split(",")
     with contextlib.suppress(ValueError):
@@ -54,7 +54,7 @@ def bins(text: str) -> tuple[str, list[float] | list[str] | str]:
 
 
 def level(text: str) -> float:
-    """A number of nats, or of times as likely."""
+    """Parse a number of nats, or of times as likely."""
     try:
         value = float(text)
         if math.isinf(value) and "inf" not in text.lower():
@@ -66,7 +66,7 @@ def level(text: str) -> float:
 
 
 def day(text: str) -> str:
-    """A date, as 2026-01-31."""
+    """Parse a date, such as 2026-01-31."""
     with contextlib.suppress(ValueError):
         if date.fromisoformat(text).isoformat() == text:
             return text
@@ -74,15 +74,15 @@ def day(text: str) -> str:
 
 
 def sign(text: str) -> str:
-    """Parse a separator of fields; a tab may be written as in TOML."""
+    """Parse a field separator; a tab may be written as in TOML."""
     separator = "\t" if text in ("\\t", "tab") else text
     if not is_separator(separator):
-        raise argparse.ArgumentTypeError('takes one sign, as in --delimiter ";", or tab')
+        raise argparse.ArgumentTypeError('takes one character, as in --delimiter ";", or tab')
     return separator
 
 
 def mechanism(text: str) -> str:
-    """The name of a mechanism, not of one that was replaced."""
+    """Parse the name of a mechanism, not of a replaced one."""
     if text in REPLACED_MECHANISMS:
         raise argparse.ArgumentTypeError(f"{text!r} was replaced: write {REPLACED_MECHANISMS[text]!r}")
     return text
@@ -97,7 +97,7 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 
 @functools.cache
 def make_parser() -> OneLineParser:
-    """The parser of the whole command; made once, for those who call `main` again and again."""
+    """Parser of the whole command, built once for repeated calls of `main`."""
     spec = tomllib.loads(files("sanitize.cli").joinpath("commands.toml").read_text(encoding="utf-8"))
     groups = spec["group"]
     groups["design"]["-m --mechanism"]["choices"] = sorted(MECHANISMS)

@@ -1,4 +1,4 @@
-"""A policy to start from: every column of a table with a role to be reviewed, and no value of any."""
+"""Text of a first policy: every column with a role to review, and no values."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ _HELD_VALUES = 1 << 21
 # Rows, and values of them, that are looked at together for what goes with what; rows of a person on average from which
 # they are several.
 _MOST_ROWS, _TOGETHER_VALUES, _ROWS_EACH = 1 << 18, 1 << 24, 1.5
+# Words in names of columns that most people would keep to themselves: a proposal, which its owner reviews.
 _SENSITIVE = re.compile(
     r"(?i)(income|salary|wage|earning|credit|loan|debt|default|disease|diagnos|illness|sick|health|hiv|cancer|medic|"
     r"drug|therap|depress|psych|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|"
@@ -49,7 +50,7 @@ _DROPPED = ("", "identifier", "free text", *_ROWS)
 
 @dataclass
 class _Survey:
-    """One column: what it holds, and how many different values in the rows that were looked at."""
+    """One column: its contents, and the number of different values in the rows that were read."""
 
     name: str
     kind: str
@@ -68,21 +69,21 @@ class _Survey:
 
     @property
     def distinct(self) -> bool:
-        """True if most rows have a value of their own."""
+        """True if most rows have different values."""
         return self.n_values > max(self.n_rows / 2, 1)
 
     @property
     def n_told(self) -> str:
-        """How many different values it has, as far as they are told."""
+        """Number of different values, as far as they are counted."""
         return f"more than {_MOST_VALUES}" if self.n_values > _MOST_VALUES else f"{self.n_values}"
 
     @property
     def needs_bins(self) -> bool:
-        """True if it has so many numbers or dates that no distribution of them can be learned."""
+        """True if a column has too many numbers or dates to learn their distribution."""
         return (self.type in ("quantity", "date")) and self.n_values > MANY_NUMBERS
 
     def look(self, column: Any, distinct: set[Any], most: int) -> None:
-        """Take another batch into account; values are held until there are more than so many."""
+        """Add a batch; values are held until there are too many."""
         values, codes = factorize(column, self.name)
         self.traits.look(values, codes)
         if self.n_values > most:
@@ -132,7 +133,7 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
 
 
 def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None:
-    """Say of each column that looks like an identifier of people why it does."""
+    """Explain for each column that looks like an identifier of people why it does."""
     names = tuple(survey.name for survey in surveys if not survey.nested and _may_say_whose(survey))
     if not names or not n_rows:
         return
@@ -145,12 +146,12 @@ def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None
 
 
 def _may_say_whose(survey: _Survey) -> bool:
-    """Return whether a column may name people, or go with who they are: amounts that hardly a row shares do neither."""
+    """Return whether a column may identify people or describe them; amounts that few rows share do not."""
     return not (survey.numeric and survey.distinct and not survey.traits.is_whole) or is_named_like_people(survey.name)
 
 
 def _infer_types(table: Source) -> tuple[Source, dict[str, str], list[tuple[str, str, str]]]:
-    """A table whose texts are read as what they are, the forms of its dates, and lines on how its file is read."""
+    """Table with texts converted to their types, the formats of its dates, and lines on how to read its file."""
     if not isinstance(table, CsvSource):
         return table, {}, []
     times = Counter(table.schema.names)
@@ -158,11 +159,18 @@ def _infer_types(table: Source) -> tuple[Source, dict[str, str], list[tuple[str,
     form, readers = table.infer_types([name for name in texts if name not in table.partitions])
     is_named = "the first line is unlike the rows below it"
     is_row = "the first line looks like the rows below it, so columns are named by their places"
+    fields = "between the fields of the first rows"
+    if len(table.schema) == 1:
+        fields = "no usual sign is between the fields of the first rows; name another one with --delimiter"
     marks = [quote_toml(mark) for mark in form.missing or ()]
     lines = [
-        ("delimiter", quote_toml(form.delimiter or ","), "between the fields of the first rows"),
+        ("delimiter", quote_toml(form.delimiter or ","), fields),
         ("header", "true" if form.header else "false", is_named if form.header else is_row),
-        ("missing", f"[{', '.join(marks)}]", "beside empty fields" if marks else "only empty fields; write marks here"),
+        (
+            "missing",
+            f"[{', '.join(marks)}]",
+            "next to empty fields" if marks else "only empty fields; write marks here",
+        ),
         ("decimal", quote_toml(form.decimal or "."), "before the decimals of numbers"),
         ("thousands", quote_toml(form.thousands or ""), "between the thousands of numbers; empty for no sign"),
     ]
@@ -170,7 +178,7 @@ def _infer_types(table: Source) -> tuple[Source, dict[str, str], list[tuple[str,
 
 
 def _ends_in_nought(values: Any) -> Any:
-    """Which numbers are multiples of ten, as rounded amounts are."""
+    """Mask of multiples of ten, as rounded amounts are."""
     numbers = values.cast(pa.float64(), safe=False)
     return pc.equal(pc.subtract(pc.floor(pc.divide(numbers, 10.0)), pc.divide(numbers, 10.0)), 0.0)
 

@@ -1,4 +1,4 @@
-"""The program around the commands: their outputs, exit codes, one-line errors, signals and warnings."""
+"""Program around the commands: outputs, exit codes, one-line errors, signals and warnings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    """All outputs of a command appear together, when it has ended well."""
+    """Run a command; its outputs appear together if it ends well."""
     args.outputs = args.wrote = None
     try:
         with outputs() as args.outputs:
@@ -75,7 +75,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
-    """Exit code and words for any error; what the library does not raise on purpose may quote a value."""
+    """Exit code and words for any error; unexpected errors are not shown, because they may quote a value."""
     kind = type(error).__name__
     cause: BaseException | None = error
     while isinstance(cause, ImportError):  # Ctrl-C while a library is loaded makes another error of it
@@ -121,7 +121,7 @@ def _fail(code: int, message: str, args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Print warnings as one line each."""
+    """Show each warning as one line."""
 
     def show(message: Warning | str, *_: Any) -> None:
         print(f"sanitize: warning: {one_line(str(message))}", file=sys.stderr)
@@ -133,7 +133,7 @@ def _warnings_as_lines() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stop_on_terminate() -> Iterator[None]:
-    """Let SIGTERM unwind like Ctrl-C, so that unfinished output is removed."""
+    """Make SIGTERM unwind like Ctrl-C, so that unfinished output is removed."""
 
     def stop(*_: object) -> NoReturn:
         raise KeyboardInterrupt

@@ -28,11 +28,11 @@ _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 
 
 def check_settings(args: argparse.Namespace) -> None:
-    """Refuse a command line with too few settings, or with settings beside a policy."""
+    """Refuse a command line with too few settings, or with settings next to a policy."""
     if args.policy is not None:
         extra = [option for name, option in _SETTINGS.items() if getattr(args, name, None) is not None]
         if extra:
-            args.parser.error(f"{', '.join(extra)} cannot be given beside -p: the policy says it")
+            args.parser.error(f"{', '.join(extra)} cannot be given with -p: the policy says it")
         return
     needed = ["sensitive", "public"] if not args.keep else ["sensitive"]
     absent = [_SETTINGS[name] for name in needed if not getattr(args, name)]
@@ -62,7 +62,7 @@ def check_settings(args: argparse.Namespace) -> None:
 
 
 def check_dossier(args: argparse.Namespace) -> None:
-    """Refuse a command line that asks for half a dossier, or for a dossier and something else."""
+    """Refuse a command line with half a dossier, or with a dossier and another output."""
     present = [name for name in ("released", "verified", "channel", "policy") if getattr(args, name) is not None]
     options = {"policy": "-p"}
     if args.dossier is None:
@@ -74,7 +74,7 @@ def check_dossier(args: argparse.Namespace) -> None:
         wanted = ", ".join(options.get(name, f"--{name}") for name in absent)
         args.parser.error(f"--dossier needs {wanted} too: it is of a released file, under a policy")
     if args.json or args.output is not None:
-        args.parser.error("--dossier writes files of its own; print the report in another run")
+        args.parser.error("--dossier writes files of its own; show the report in another run")
     if args.dossier.suffix not in (".html", ".md"):
         args.parser.error(f"--dossier takes a name ending in .html or .md, got {str(args.dossier)[-40:]!r}")
     if args.input == STREAM:
@@ -82,7 +82,7 @@ def check_dossier(args: argparse.Namespace) -> None:
 
 
 def resolve_policy(args: argparse.Namespace) -> Policy:
-    """The policy that was named, or the one that the settings amount to, which lists no dropped columns."""
+    """Read the named policy, or make one from the options, without a list of dropped columns."""
     # Matters of the machine, and of the owner, may be said beside a policy.
     overrides = {name: value for name in ("workers", "receipt") if (value := getattr(args, name, None)) is not None}
     if args.policy is not None:
@@ -128,7 +128,7 @@ def input_description(args: argparse.Namespace) -> TableDescription:
 
 
 def _sides(args: argparse.Namespace) -> dict[str, float]:
-    """Bounds of a lift that were given."""
+    """Limits on the lift that were given."""
     return {name: value for name in chain(*PAIRS) if (value := getattr(args, name)) is not None}
 
 
@@ -141,9 +141,9 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
 
 @contextlib.contextmanager
 def open_input(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STORED) -> Iterator[SourceLike]:
-    """The input; under a policy that was named it is open already, because all of its columns must be listed."""
+    """Open the input; a named policy has opened it already to check that all columns are listed."""
     if policy.tables:
-        raise InvalidParameter("this policy is of tables of units, which `sanitize release --dry-run` measures")
+        raise InvalidParameter("this policy has tables of units; measure them with `sanitize release --dry-run`")
     source = attach_description(sys.stdin.buffer if args.input == STREAM else args.input, policy.description)
     if args.policy is None:
         yield source
@@ -154,7 +154,7 @@ def open_input(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_S
 
 
 def check_output(path: Path | None, args: argparse.Namespace, *, force: bool, records: Sequence[Path] = ()) -> None:
-    """Refuse a place for a text that is no place, or that is a file of this run, before any work is done.
+    """Refuse a place for a text that cannot be written or is a file of this run, before any work is done.
 
     ``records`` are files that the run keeps: its policy and its ledger.
     """
@@ -173,7 +173,7 @@ def check_output(path: Path | None, args: argparse.Namespace, *, force: bool, re
     if target.is_dir() or not target.parent.is_dir():
         raise TargetError(f"{path} cannot be written: name a file in a folder that exists")
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise TargetError(f"{path} is a link or no regular file, so it is left as it is; name a regular file")
+        raise TargetError(f"{path} is a link or not a regular file, so it was not replaced; name a regular file")
     if path.exists() and not force:
         raise TargetError(f"{path} exists already; choose another name or overwrite it with --force")
 
@@ -189,4 +189,4 @@ def _resolve(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):  # a loop of links
-        raise TargetError(f"{path} cannot be followed: its links lead nowhere") from None
+        raise TargetError(f"{path} is a link that leads nowhere; name the file itself") from None

@@ -1,4 +1,4 @@
-"""Standard streams: what is printed, and what becomes of streams that are closed, full, or cannot spell everything."""
+"""Standard streams: output of results, and handling of closed or full streams and of missing characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sanitize.errors import TargetError
 
 @contextlib.contextmanager
 def standard_streams() -> Iterator[None]:
-    """Streams that the caller closed lead nowhere, and what the encoding of one has not is written out."""
+    """Replace streams that the caller closed, and escape characters that an encoding lacks."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # or a file that is opened next would take its place
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
@@ -32,7 +32,7 @@ def check_stdout(*, is_written: bool) -> None:
 
 
 def say(text: str, stream: TextIO | None = None, *, is_file: bool = False) -> None:
-    """Print a result; that nobody reads on, as in ``sanitize audit ... | head -1``, is no error.
+    """Show a result; a reader that stops early, as in ``sanitize audit ... | head -1``, is no error.
 
     What ``is_file`` is in UTF-8 whatever the terminal has, for output to one.
     """
@@ -52,7 +52,7 @@ def say(text: str, stream: TextIO | None = None, *, is_file: bool = False) -> No
 
 
 def drop(stream: TextIO) -> None:
-    """Let go of what cannot be written any more, or Python would complain about it at exit."""
+    """Discard output that can no longer be written, or Python would complain at exit."""
     with contextlib.suppress(OSError, ValueError):  # a stream of the caller's may be no file
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -60,7 +60,7 @@ def drop(stream: TextIO) -> None:
 
 
 def one_line(message: str) -> str:
-    """The message on one line of bounded length.
+    """Message on one line of bounded length.
 
     Names of files and columns may hold line breaks and terminal codes, which are written out, and be of any length;
     what is left out stands in the middle, because the end says what to do.

@@ -136,18 +136,18 @@ class Alphabet:
     def _from_rows(
         cls, columns: Sequence[str], levels: Sequence[pa.Array], rows: NDArray[np.int32]
     ) -> tuple[Alphabet, NDArray[np.int32]]:
-        """Alphabet of the rows of codes that occur, and the position of each row among its symbols."""
+        """Alphabet of the rows of codes that occur, and the position of each row in it."""
         distinct, places = distinct_rows(rows, [len(level) + 1 for level in levels])
         return cls._from_parts(tuple(columns), tuple(levels), distinct), places
 
     @classmethod
     def from_size(cls, column: str, n: int) -> Alphabet:
-        """Alphabet of the integers 0 to n - 1, for distributions that come without a table."""
+        """Alphabet of the integers 0 to n - 1, for distributions without a table."""
         return cls._from_parts((column,), (pa.array(np.arange(n)),), np.arange(n, dtype=np.int32)[:, None])
 
     @classmethod
     def from_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
-        """Alphabet of n texts in order, asked for when first needed; a label met before gets its position added."""
+        """Alphabet of n texts in order, made when first needed; a repeated label gets its position appended."""
         instance = cls.__new__(cls)
         codes = np.arange(n, dtype=np.int32)[:, None]
         codes.flags.writeable = False
@@ -167,7 +167,7 @@ class Alphabet:
 
     @property
     def widest(self) -> str:
-        """The column of most values."""
+        """Column with the most values."""
         return self.columns[int(self.codes.max(axis=0, initial=0).argmax())]
 
     def __len__(self) -> int:
@@ -190,7 +190,7 @@ class Alphabet:
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.int64], ...]:
-        """Sorted keys (code of the columns so far, code of the next column) that occur, one array a column."""
+        """Sorted keys (code of the columns so far, code of the next column) that occur, one array per column."""
         steps = []
         prefix = np.zeros(len(self), np.int64)
         for level, code in zip(self.levels, self.codes.T, strict=True):
@@ -199,7 +199,7 @@ class Alphabet:
         return tuple(steps)
 
     def encode(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
-        """Code of each row of a table, shape (n_rows,); -1 where the symbol is not in the alphabet."""
+        """Code of each row of a table, shape (n_rows,); -1 if the symbol is not in the alphabet."""
         rows = combine_rows(table, self.columns)
         if isinstance(rows, Combined):
             return take_answers(self._encode(rows.table(np.arange(rows.n))), rows.numbers)
@@ -222,7 +222,7 @@ class Alphabet:
         return prefix.astype(np.int32)
 
     def decode(self, codes: NDArray[np.integer[Any]]) -> dict[str, pa.DictionaryArray]:
-        """Columns of the symbols with these codes, as dictionary arrays that hold only values in use."""
+        """Columns of the symbols with these codes, as dictionary arrays that hold only used values."""
         is_present = present_codes(codes, len(self))
         columns = {}
         for name, level, column in zip(self.columns, self.levels, self.codes.T, strict=True):
@@ -241,7 +241,7 @@ class Alphabet:
 
     @cached_property
     def symbols(self) -> tuple[Any, ...]:
-        """The symbols as Python values: plain for one column, tuples for several; None is missing."""
+        """Symbols as Python values: plain for one column, tuples for several; None is missing."""
         value_lists = []
         for name, level, places in zip(self.columns, self.levels, self.codes.T, strict=True):
             values = [*python_values(level, name), None]
@@ -260,7 +260,7 @@ class Alphabet:
         return Alphabet._from_parts(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
 
     def group_by(self, columns: Sequence[str]) -> NDArray[np.intp]:
-        """Number of the values that each symbol has in some columns.
+        """Group number of each symbol by its values in some columns.
 
         Examples
         --------
@@ -271,7 +271,7 @@ class Alphabet:
         return np.unique(self.codes[:, places], axis=0, return_inverse=True)[1].ravel()
 
     def alike(self, columns: Sequence[str]) -> NDArray[np.bool_]:
-        """Sets of two or more symbols that are alike in some of these columns, each once, shape (n_sets, n).
+        """Sets of two or more symbols that agree in some columns, each once, shape (n_sets, n).
 
         Raises
         ------
@@ -299,13 +299,13 @@ class Alphabet:
                 sets[(value == number).tobytes()] = value == number
             if len(sets) * len(self) > DENSE_CELLS:
                 raise InvalidParameter(
-                    f"there are more than {DENSE_CELLS // len(self):,} cases of what may be known of a row: name fewer "
-                    f"of {', '.join(columns)}, or cut their values into bins"
+                    f"there are more than {DENSE_CELLS // len(self):,} combinations of values that readers may know of "
+                    f"a row: name fewer of {', '.join(columns)}, or cut their values into bins"
                 )
         return np.array([*sets.values()], np.bool_).reshape(len(sets), len(self))
 
     def union(self, addend: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
-        """Alphabet of both, and where the symbols of each now stand."""
+        """Alphabet of all symbols of both, and the position of each old symbol in it."""
         if self.columns != addend.columns:
             raise ColumnError(f"alphabets of {self.columns} and {addend.columns} cannot be joined")
         levels, codes = [], []
@@ -323,7 +323,7 @@ class Alphabet:
         return joined, positions[: len(self)], positions[len(self) :]
 
     def form(self) -> AlphabetForm:
-        """Return its form for JSON; levels travel as Arrow IPC, so no type loses precision."""
+        """Return its form for JSON; levels are Arrow IPC bytes, so no type loses precision."""
         return AlphabetForm(self.columns, self.levels, self.codes.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -335,7 +335,7 @@ class Alphabet:
 
 
 class AlphabetForm(Declared, frozen=True, eq=False):
-    """An alphabet as anybody may have written it."""
+    """An alphabet as JSON, which anybody may have changed."""
 
     columns: tuple[str, ...]
     levels: tuple[pa.Array, ...]
@@ -348,7 +348,7 @@ class AlphabetForm(Declared, frozen=True, eq=False):
         require(all(len(row) == len(self.columns) for row in self.codes), "must be of all columns", "codes")
 
     def alphabet(self) -> Alphabet:
-        """The alphabet.
+        """Return the alphabet.
 
         Raises
         ------
@@ -361,7 +361,7 @@ class AlphabetForm(Declared, frozen=True, eq=False):
             if level.null_count or len(level.unique()) < len(level):
                 raise InvalidParameter("the values of an alphabet must be distinct")
             if column.min(initial=0) < 0 or column.max(initial=0) > len(level):
-                raise InvalidParameter("an alphabet names values that it does not hold")
+                raise InvalidParameter("a code of the alphabet has no value")
         in_order = np.array_equal(np.lexsort(codes.T[::-1]), np.arange(len(codes)))
         if not in_order or not np.diff(codes, axis=0).any(axis=1).all():
             raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
@@ -369,7 +369,7 @@ class AlphabetForm(Declared, frozen=True, eq=False):
 
 
 def symbol_place(alphabet: Alphabet, text: str) -> int:
-    """Code of the symbol of one column that a text stands for, read by the column's type; -1 for none, or for two."""
+    """Code of the symbol that a text stands for, read by the column's type; -1 if none or several match."""
     level = alphabet.levels[0]
     level_codes = [len(level)] if text == MISSING_TEXT else []
     with suppress(pa.ArrowException, ValueError):
@@ -379,18 +379,18 @@ def symbol_place(alphabet: Alphabet, text: str) -> int:
 
 
 def arrow_columns(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:
-    """Some columns of whatever table, as Arrow's."""
+    """Columns of any kind of table as Arrow columns."""
     return {name: as_arrow(get_column(table, name), name) for name in names}
 
 
 def combine_rows(table: Mapping[str, Any], names: Sequence[str]) -> Combined | dict[str, ArrowColumn]:
-    """Rows of some columns as numbers of combinations, or as they are where these are too many."""
+    """Rows of some columns as numbers of combinations, or unchanged if there are too many combinations."""
     columns = arrow_columns(table, names)
     return Combined.from_columns(columns) or columns
 
 
 def group_label(alphabet: Alphabet, members: Sequence[int] | NDArray[np.intp], size: int) -> str:
-    """Readable name of so many merged symbols: the symbol itself, or the first three members in braces."""
+    """Readable name of merged symbols: the symbol itself, or the first three members in braces."""
     name = ", ".join(alphabet.label(x) for x in members[:3])
     if size > 3:
         name += f", +{size - 3} more"
@@ -398,7 +398,7 @@ def group_label(alphabet: Alphabet, members: Sequence[int] | NDArray[np.intp], s
 
 
 def group_alphabet(public: Alphabet, labels: NDArray[np.intp]) -> Alphabet:
-    """Alphabet of merged symbols, named when they are first needed."""
+    """Alphabet of merged symbols, whose names are made when first needed."""
     n_groups = int(labels.max()) + 1
 
     def names() -> list[str]:
@@ -413,7 +413,7 @@ def group_alphabet(public: Alphabet, labels: NDArray[np.intp]) -> Alphabet:
 
 
 def value_text(value: Any, dtype: pa.DataType) -> str:
-    """A value as text for a report: of a narrow number the digits it has, 3.1 and not 3.0999999046325684."""
+    """Value as text for a report; a narrow float as 3.1, not 3.0999999046325684."""
     if value is None:
         return MISSING_TEXT
     return str(np.dtype(dtype.to_pandas_dtype()).type(value)) if pa.types.is_floating(dtype) else str(value)

@@ -63,7 +63,7 @@ def binary_entropy(probability: float) -> float:
 
 
 def binary_entropy_inverse(entropy: float) -> float:
-    """The p <= 1/2 with h_b(p) = entropy; relative precision near 0, absolute near 1/2.
+    """Inverse p <= 1/2 of h_b(p) = entropy; relative precision near 0, absolute near 1/2.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def mutual_information_from_kl(divergence: float) -> float:
 
 
 def mutual_information_from_dp(eps: float) -> float:
-    """I(X;Y) <= z - 1 - log z, z = ε e**ε/(e**ε - 1), over all ε-LDP channels of X, priors and alphabets.
+    """Bound I(X;Y) <= z - 1 - log z, z = ε e**ε/(e**ε - 1), over all ε-LDP channels of X, priors and alphabets.
 
     A supremum: subset mechanisms on growing alphabets approach it. It sharpens [CY] and [WXH Cor. 1] (I <= ε).
 
@@ -279,12 +279,12 @@ def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outpu
 
 
 def _up(figure: float) -> float:
-    """A figure that others rely on, rounded to the side that promises less."""
+    """Round a figure up by the error of its computation, so that it promises less."""
     return figure * (1 + _ROUNDING)
 
 
 def _bias(gap: float) -> float:
-    """The t in [0, 1] with log 2 - h_b((1-t)/2) = gap < log 2, without cancellation for small gaps."""
+    """Solve log 2 - h_b((1-t)/2) = gap < log 2 for t in [0, 1], without cancellation for small gaps."""
     from scipy.optimize import brentq
 
     if gap == 0:
@@ -299,7 +299,7 @@ def _bias(gap: float) -> float:
 
 
 def power_from_dp(levels: Sequence[float], size: float) -> float:
-    """Largest power of a test of a size between two inputs of independent ε-DP releases; 1 less it is f-DP's f [DRS].
+    """Largest power of a test of given size between two inputs of ε-DP releases; 1 - power is f of f-DP [DRS].
 
     What an ε-DP release shows of two inputs can be drawn from one randomized response of level ε [KOV], so the best
     test is that of these responses. Two-sided geometric noise of rate ε on a count that may differ by 1 is as bad.
@@ -339,3 +339,40 @@ def power_from_dp(levels: Sequence[float], size: float) -> float:
     alarms, hits = mass[::-1], mass  # from the most telling outcome down; losses mirror each other
     taken = np.clip((size - (np.cumsum(alarms) - alarms)) / alarms, 0.0, 1.0)
     return min(1.0, float(taken @ hits) * (1 + _ROUNDING * len(mass)))
+
+
+def rho_from_dp(eps: float, delta: float) -> float:
+    """Largest known ρ such that ρ-zCDP implies (ε, δ)-differential privacy.
+
+    Parameters
+    ----------
+    eps : float
+        Level in nats, >= 0.
+    delta : float
+        Probability, above 0 and below 1.
+
+    Returns
+    -------
+    float
+        Rounded down.
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is outside its range.
+
+    Notes
+    -----
+    δ <= exp((α - 1)(αρ - ε)) (1 - 1/α)^α / (α - 1) for each α > 1 [CKS]; the best of many α is taken.
+
+    Examples
+    --------
+    >>> round(rho_from_dp(1.0, 1e-5), 4)
+    0.0306
+    """
+    eps = number("eps", eps, 0.0, math.inf)
+    delta = number("delta", delta, SMALLEST_POSITIVE, 1.0)
+    above = np.geomspace(1e-4, 1e7, 20_000)  # α - 1
+    alpha = above + 1
+    rho = ((math.log(delta) + np.log(above) - alpha * np.log1p(-1 / alpha)) / above + eps) / alpha
+    return max(float(rho.max()) * (1 - 1e-12), 0.0)

@@ -35,7 +35,7 @@ _TINY = np.finfo(np.float64).tiny
 
 @dataclass(eq=False)
 class ContingencyTable:
-    """Counts of (sensitive, public) symbols; grows by batches and merges with others.
+    """Counts of (sensitive, public) symbols; grows batch by batch and merges with other tables.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class ContingencyTable:
 
     @property
     def seen(self) -> NDArray[Any]:
-        """Rows seen a cell, whatever their weights, shape (n_s, n_x)."""
+        """Number of rows in each cell, whatever their weights, shape (n_s, n_x)."""
         if self.row_counts is not None:
             return self.row_counts
         if self.rows is None:
@@ -146,10 +146,12 @@ class ContingencyTable:
 
     @property
     def people(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Different clusters of each sensitive symbol and of each public one, where rows were counted with clusters."""
+        """Number of different clusters of each sensitive and public symbol, if rows were counted with clusters."""
         s, x, weights, clusters, _ = self.rows or (None,) * 5
         if clusters is None:
-            raise InvalidParameter("the rows of this table were counted without saying whose they are")
+            raise InvalidParameter(
+                "the rows of this table were counted without a column that identifies people; give person="
+            )
         has_weight = weights > 0
         n = int(clusters.max(initial=0)) + 1
         first, second = (
@@ -161,22 +163,22 @@ class ContingencyTable:
         return first, second
 
     def empty_copy(self) -> ContingencyTable:
-        """Return a table of the same symbols without counts, likely to hold more rows of the same table."""
+        """Return an empty table of the same symbols, for more rows of the same table."""
         row_counts = None if self.row_counts is None else np.zeros_like(self.row_counts)
         return replace(self, counts=np.zeros_like(self.counts), n=0, rows=None, row_counts=row_counts)
 
     def with_rows_counted(self) -> ContingencyTable:
-        """Return the same table without rows, which counts them next to their weights."""
+        """Return the same table without rows, which counts rows next to their weights."""
         return replace(self, row_counts=np.zeros(self.counts.shape, np.int64))
 
     def merge(self, addend: ContingencyTable) -> ContingencyTable:
-        """Counts of both tables; neither is changed."""
+        """Add the counts of both tables; neither is changed."""
         total = replace(self)  # `add` sets new arrays and leaves the old ones alone
         total.add(addend)
         return total
 
     def _extend(self, sensitive: Alphabet, public: Alphabet) -> tuple[NDArray[Any], ...]:
-        """Take more symbols in; where the cells of these now stand."""
+        """Add new symbols, and return the positions of their cells."""
         self.sensitive, rows, more_rows = self.sensitive.union(sensitive)
         self.public, columns, more_columns = self.public.union(public)
         if len(self.sensitive) * len(self.public) > JOINT_CELLS:
@@ -213,7 +215,7 @@ class ContingencyTable:
 
 @dataclass(frozen=True, eq=False)
 class JointDistribution:
-    """Distribution of (S, X), or of (S, Y): non-negative, sums to 1, every symbol has positive probability.
+    """Distribution of (S, X) or (S, Y): non-negative, sum 1, every symbol with positive probability.
 
     Cells may be zero: an empty cell has lift 0 and log-lift -inf, which is a value like any other.
 
@@ -257,7 +259,7 @@ class JointDistribution:
 
     @classmethod
     def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
-        """Distribution from a matrix of probabilities (n_s, n_x); symbols are named by their positions."""
+        """Distribution from a matrix of probabilities (n_s, n_x); symbols are named by position."""
         matrix = doubles(
             pmf, InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), with rows of one length")
         )
@@ -307,7 +309,7 @@ class JointDistribution:
 
     @cached_property
     def p_x(self) -> NDArray[np.float64]:
-        """Margin of X (or Y), shape (n_x,)."""
+        """Marginal distribution of X (or Y), shape (n_x,)."""
         return _frozen(self.pmf.sum(axis=0))
 
     @cached_property
@@ -316,7 +318,7 @@ class JointDistribution:
         return _frozen(self.pmf / self.p_x)
 
     def push(self, channel: Channel) -> JointDistribution:
-        """Distribution of (S, Y) when X passes through a channel; released symbols that cannot occur are dropped."""
+        """Distribution of (S, Y) when X passes through a channel; impossible released symbols are dropped."""
         if not hasattr(channel, "n_inputs"):
             raise InvalidChannel.no_channel(channel)
         check_fit(self, channel)
@@ -335,7 +337,7 @@ class JointDistribution:
 def count_table(
     df: Any, sensitive: Any, public: Any, weights: Any = None, clusters: Any = None, largest: float | None = None
 ) -> ContingencyTable:
-    """Counts of the columns of a table, whose rows may have weights and be of clusters."""
+    """Count the columns of a table, optionally with weights and clusters of rows."""
     sensitive, public = ([names] if isinstance(names, str) else list(names) for names in (sensitive, public))
     overlap = set(sensitive) & set(public)
     if overlap:
@@ -346,7 +348,7 @@ def count_table(
         return table
     row_weights = np.asarray(weights, dtype=np.float64)
     if row_weights.ndim != 1 or not np.isfinite(row_weights).all() or (row_weights < 0).any():
-        raise InvalidParameter("weights must be one finite, non-negative number a row")
+        raise InvalidParameter("weights must be one finite, non-negative number per row")
     table.count(df, row_weights, clusters, largest)
     return table
 
@@ -357,14 +359,14 @@ def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def check_distribution(joint: JointDistribution) -> JointDistribution:
-    """The distribution itself, or an error that says what was passed instead."""
+    """Return the distribution; if it is something else, raise an error that says what was passed."""
     if not isinstance(joint, JointDistribution):
         raise InvalidDistribution.expected_joint(joint)
     return joint
 
 
 def check_fit(joint: JointDistribution, channel: Channel) -> None:
-    """Refuse a channel of other symbols than those of the distribution."""
+    """Refuse a channel whose symbols differ from those of the distribution."""
     if channel.n_inputs != len(joint.public):
         raise InvalidChannel(
             f"the channel takes {channel.n_inputs} symbols, the distribution has {len(joint.public)} public symbols"
@@ -374,7 +376,7 @@ def check_fit(joint: JointDistribution, channel: Channel) -> None:
 def sparse_counts(
     first_codes: NDArray[np.integer], second_codes: NDArray[np.integer], shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """Rows of each pair of codes, of which most have none."""
+    """Number of rows of each pair of codes, as a sparse matrix."""
     counts = np.bincount(first_codes.astype(np.int64) * shape[1] + second_codes, minlength=shape[0] * shape[1])
     seen = np.flatnonzero(counts != 0)
     starts = np.searchsorted(seen, np.arange(shape[0] + 1) * shape[1])

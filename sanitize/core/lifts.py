@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._util.arithmetic import power, product
 from sanitize._util.checks import Vector, check_number, number
 from sanitize._util.tolerances import SAME, TIGHT
 from sanitize.errors import InvalidDistribution
@@ -86,7 +87,7 @@ def max_lift(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def min_lift(joint: JointDistribution) -> NDArray[np.float64]:
-    """Smallest lift over s of each symbol, Ψ(y), shape (n_y,); at most 1, and 0 beside an empty cell.
+    """Smallest lift over s of each symbol, Ψ(y), shape (n_y,); at most 1, and 0 if P(s, y) = 0 for some s.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def min_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def pml_envelope(joint: JointDistribution, u: float) -> float:
-    """Largest P(max-log-lift of Z >= u) of all that may be made of Y: the envelope of pointwise maximal leakage.
+    """Largest P(max-log-lift of Z >= u) over all Z computed from Y: the envelope of pointwise maximal leakage.
 
     P(max-log-lift of Y >= u) itself may grow when symbols are merged: those of one telling symbol and of others become
     one that tells just enough. This is the most that it can grow to, whatever Z is made of Y (S - Y - Z).
@@ -157,7 +158,7 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
 
 
 def pml_quantile(joint: JointDistribution, delta: float) -> float:
-    """Least ε at which at most a mass δ of anything made of Y has a pointwise maximal leakage above it, in nats.
+    """Least ε such that a mass of at most δ of any Z computed from Y leaks more than ε (pointwise maximal), in nats.
 
     It is the inverse ε(δ) of `pml_envelope`: sup P(log Λ(Z) > ε) over all Z made of Y is at most δ, and no smaller ε
     has that. So Y is (ε, δ)-PML for whatever reads it [Saeidian], and within `PMLEnvelopeBudget(ε, δ)`.
@@ -195,7 +196,7 @@ def pml_quantile(joint: JointDistribution, delta: float) -> float:
 
 
 def lift_envelope(lifts: Vector, p_y: Vector, bound: float) -> float:
-    """Largest mass of what is made of Y that has a lift of at least ``bound``, from lifts of shape (n_s, n_y).
+    """Largest mass of a function of Y with lift at least ``bound``, from lifts of shape (n_s, n_y).
 
     It is the least of Σ_y P(y) max(0, max_s 1 + λ_s (l - bound)) over λ_s >= 0, where secrets that no symbol has such a
     lift of need no room: see proof 6 in docs/theory/proofs.md. In the program each symbol y has a price v_y >= 0 of its
@@ -288,7 +289,7 @@ def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
 
 
 def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
-    """ℓ1-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
+    """ℓ1-lift with 1/l in place of l, shape (n_y,); inf if P(s, y) = 0 for some s. Bounds the min-lift [ZDS §VI].
 
     Examples
     --------
@@ -300,7 +301,7 @@ def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
-    """chi2-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
+    """chi2-lift with 1/l in place of l, shape (n_y,); inf if P(s, y) = 0 for some s. Bounds the min-lift [ZDS §VI].
 
     Examples
     --------
@@ -312,7 +313,7 @@ def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
-    """α-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
+    """α-lift with 1/l in place of l, shape (n_y,); inf if P(s, y) = 0 for some s. Bounds the min-lift [ZDS §VI].
 
     Parameters
     ----------
@@ -330,19 +331,19 @@ def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.flo
 
 
 def check_alpha(alpha: float) -> float:
-    """Order of a Rényi-type measure, checked to be at least 1."""
+    """Return the order of a Rényi-type measure if it is at least 1; otherwise refuse it."""
     return check_number("alpha", alpha, "be at least 1 (inf is allowed)", lambda order: order >= 1)
 
 
 def l1_deviation(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """ℓ1 deviation from 1 of columns of lifts under the prior."""
-    return p_s @ np.abs(lifts - 1)
+    return product(p_s, np.abs(lifts - 1))
 
 
 def chi2_deviation(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """Squared deviation from 1 of columns of lifts under the prior."""
     with np.errstate(over="ignore"):  # beyond doubles it is infinite
-        return np.asarray(p_s @ np.square(lifts - 1))
+        return product(p_s, np.square(lifts - 1))
 
 
 def alpha_norm(lifts: NDArray[np.float64], p_s: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
@@ -352,16 +353,16 @@ def alpha_norm(lifts: NDArray[np.float64], p_s: NDArray[np.float64], alpha: floa
         return top
     with np.errstate(invalid="ignore"):
         scaled = np.where(np.isinf(top), 1.0, lifts / top)
-    return top * (p_s @ scaled**alpha) ** (1 / alpha)
+    return top * power(product(p_s, power(scaled, alpha)), 1 / alpha)
 
 
 def inverse(lifts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1/l, inf where l = 0."""
+    """Inverse lifts 1/l, inf where l = 0."""
     with np.errstate(divide="ignore"):
         return 1 / lifts
 
 
 def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Natural logarithms, -inf of 0."""
+    """Natural logarithms; -inf for 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values))

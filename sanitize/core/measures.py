@@ -46,6 +46,7 @@ __all__ = [
 # Symbols whose correlations are one matrix.
 _MOST_SIDE = 4096
 Kind = Literal["exact", "bound", "estimate"]
+Scope = Literal["rows", "worst_case"]
 
 
 def mutual_information(joint: JointDistribution) -> float:
@@ -135,7 +136,7 @@ def arimoto_information(joint: JointDistribution, alpha: float) -> float:
 
 
 def _renyi_information(joint: JointDistribution, alpha: float, tilt: NDArray[np.float64] | None = None) -> float:
-    """α/(α-1) log E_Y[(Σ_s w(s) l(s, Y)^α)^{1/α}] for the weights w ∝ P_S e^{(α-1) tilt}; no tilt is 0."""
+    """Return α/(α-1) log E_Y[(Σ_s w(s) l(s, Y)^α)^{1/α}] for weights w ∝ P_S e^{(α-1) tilt}; None is a tilt of 0."""
     if alpha == 1:
         return mutual_information(joint)
     lifts = lift(joint)
@@ -169,8 +170,8 @@ def maximal_leakage(joint: JointDistribution) -> float:
     return max(0.0, float(np.log(max_lift(joint) @ joint.p_x)))
 
 
-def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[str]) -> tuple[float, float]:
-    """Smallest and largest log of P(s|y,w) / P(s|w) in nats, where w is what a row has in some public columns.
+def side_knowledge(joint: JointDistribution, channel: Channel, side_columns: Sequence[str]) -> tuple[float, float]:
+    """Smallest and largest log of P(s|y,w) / P(s|w) in nats, where w is a row's value in some public columns.
 
     It is the log-lift for an adversary who knows these columns of a row beforehand, exactly: P(s,w,y) is the sum of
     P(s,x) P(y|x) over the x that have w. Who knows all of X learns nothing more, and both are 0.
@@ -181,7 +182,7 @@ def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[s
         Distribution of (S, X).
     channel : Channel
         From X to Y.
-    known : sequence of str
+    side_columns : sequence of str
         Public columns; with none of them it is the log-lift of S and Y.
 
     Raises
@@ -194,17 +195,26 @@ def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[s
     >>> import sanitize as sz
     >>> joint = sz.JointDistribution.from_frame(sz.datasets.load_titanic(), "survived", ["class", "sex"])
     >>> channel = sz.subset_merging(joint, sz.LiftBudget(at_most=1.65, at_least=0.37))
-    >>> for known in ([], ["class"], ["sex"], ["class", "sex"]):
-    ...     print(known, np.exp(side_knowledge(joint, channel, known)).round(3))
+    >>> for side_columns in ([], ["class"], ["sex"], ["class", "sex"]):
+    ...     print(side_columns, np.exp(side_knowledge(joint, channel, side_columns)).round(3))
     [] [0.69  1.586]
     ['class'] [0.073 3.63 ]
     ['sex'] [0.103 2.017]
     ['class', 'sex'] [1. 1.]
     """
+    odds, _ = side_lifts(joint, channel, side_columns)
+    with np.errstate(divide="ignore"):
+        return float(np.log(odds.min())), float(np.log(odds.max()))
+
+
+def side_lifts(
+    joint: JointDistribution, channel: Channel, side_columns: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """P(s|y,w) / P(s|w) and P(s|w) for every s, y and w that occur together, as `side_knowledge` takes them."""
     symbols, reduced = check_distribution(joint).public, ReducedChannel.from_channel(check_channel(channel))
-    for name in set(known) - {*symbols.columns}:
+    for name in set(side_columns) - {*symbols.columns}:
         raise ColumnError(f"column {name!r} is not public; choose among {', '.join(symbols.columns)}", name)
-    places = [symbols.columns.index(name) for name in known]
+    places = [symbols.columns.index(name) for name in side_columns]
     w = np.unique(symbols.codes[:, places], axis=0, return_inverse=True)[1].ravel()
     shape = len(joint.p_s), int(w.max()) + 1, reduced.n_states
     before = np.zeros(shape)
@@ -213,13 +223,12 @@ def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[s
     after = reduced.push(before.reshape(-1, shape[2]))
     p_swy, p_sw = after.reshape(*shape[:2], -1), before.sum(axis=2, keepdims=True)
     s, w, y = np.nonzero((p_sw > 0) & (p_swy.sum(axis=0) > 0))
-    odds = p_swy[s, w, y] / p_swy.sum(axis=0)[w, y] * p_sw.sum(axis=0)[w, 0] / p_sw[s, w, 0]
-    with np.errstate(divide="ignore"):
-        return float(np.log(odds.min())), float(np.log(odds.max()))
+    prior = p_sw[s, w, 0] / p_sw.sum(axis=0)[w, 0]
+    return p_swy[s, w, y] / p_swy.sum(axis=0)[w, y] / prior, prior
 
 
 def dobrushin_coefficient(channel: Channel) -> float:
-    """Largest total variation of two rows of a channel: what it leaves of any difference between distributions of X.
+    """Largest total variation between two rows of a channel: the share of any difference of inputs that can survive.
 
     Whatever P and Q are, the total variation of Y under them is at most so many times that of X, with equality for the
     two rows, and so is every f-divergence at most so many times its own: strong data processing [Dobrushin, CKZ].
@@ -247,7 +256,7 @@ def dobrushin_coefficient(channel: Channel) -> float:
 
 
 def maximal_correlation(joint: JointDistribution, channel: Channel) -> float:
-    """Largest correlation of a function of X and one of Y, from 0 to 1, under a distribution of X.
+    """Largest correlation between a function of X and a function of Y, from 0 to 1, under a distribution of X.
 
     Its square is the strong data processing constant of chi2 at P_X: χ²(Q_Y || P_Y) is at most that times χ²(Q || P_X),
     for every Q, with equality for the best function of X. So no test for a small difference from P_X has more power on
@@ -280,7 +289,7 @@ def maximal_correlation(joint: JointDistribution, channel: Channel) -> float:
 
 
 def effective_share(joint: JointDistribution, channel: Channel) -> float:
-    """Share of rows of X on which a test has the power of a test on all released rows, on average over what is tested.
+    """Share of original rows on which a test has the power of a test on all released rows, on average over hypotheses.
 
     A test for a small difference h from P_X has the power that n χ² gives it. Released rows leave E[E[h(X)|Y]²] of
     E[h(X)²], and the mean over all functions h of mean 0 is (Σ_xy P(x) P(y|x)² / P(y) - 1) / (|X| - 1): that of the
@@ -311,7 +320,7 @@ def effective_share(joint: JointDistribution, channel: Channel) -> float:
 
 
 def _correlations(joint: JointDistribution, channel: Channel) -> tuple[Vector, int]:
-    """√P(x) P(y|x) / √P(y) of classes of x that have one row, shape (n, n_y), and the number of all x."""
+    """Matrix √P(x) P(y|x) / √P(y) of classes of x with equal rows, shape (n, n_y), and the number of x."""
     check_fit(check_distribution(joint), check_channel(channel))
     reduced = ReducedChannel.from_channel(channel)
     rows, p = _rows(reduced), np.bincount(reduced.states, joint.p_x)
@@ -320,14 +329,14 @@ def _correlations(joint: JointDistribution, channel: Channel) -> tuple[Vector, i
 
 
 def _rows(reduced: ReducedChannel) -> Vector:
-    """P(y|state), shape (n_states, n_y)."""
+    """Matrix P(y|state), shape (n_states, n_y)."""
     if reduced.n_states * reduced.most_symbols > CHANNEL_CELLS:
-        raise InvalidParameter(f"{reduced.n_states} symbols are too many for one matrix of what they are released as")
+        raise InvalidParameter(f"{reduced.n_states} symbols are too many for one matrix of release probabilities")
     return reduced.push(np.eye(reduced.n_states))
 
 
 def max_information(joint: JointDistribution) -> float:
-    """I_∞(S;Y) = largest log-lift of any pair, in nats.
+    """Largest log-lift of any pair, I_∞(S;Y), in nats.
 
     Examples
     --------
@@ -339,7 +348,7 @@ def max_information(joint: JointDistribution) -> float:
 
 
 def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
-    """Local differential privacy ε in nats: of X for a channel, of S for a distribution of (S, Y); inf beside a zero.
+    """Local differential privacy ε in nats: of X for a channel, of S for a distribution of (S, Y); inf with any zero.
 
     Parameters
     ----------
@@ -398,7 +407,7 @@ def utility(joint: JointDistribution, channel: Channel) -> float:
 
 
 def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
-    """I(X;Y) / H(X), between 0 and 1 [ZDS §II]; 1 when X is constant and there is nothing to lose.
+    """Return I(X;Y) / H(X), between 0 and 1 [ZDS §II]; 1 if X is constant and nothing can be lost.
 
     Parameters
     ----------
@@ -419,7 +428,7 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
 
 
 def share_of_entropy(information: float, p: NDArray[np.float64]) -> float:
-    """Share of H(p) that is kept, between 0 and 1; 1 where one symbol has all mass, whatever sums are rounded to.
+    """Share of H(p) that is kept, between 0 and 1; 1 if one symbol has all mass.
 
     Examples
     --------
@@ -450,6 +459,8 @@ class Measure:
         What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
     low, high : float or None
         Interval of an estimate; all intervals of a report hold at the same time at its confidence.
+    scope : str
+        ``rows`` for the distribution that was measured, ``worst_case`` for every one that the rows allow.
     """
 
     name: str
@@ -461,3 +472,4 @@ class Measure:
     bound: float | None = None
     low: float | None = None
     high: float | None = None
+    scope: Scope = "rows"

@@ -1,4 +1,4 @@
-"""Differential privacy of who is counted where: discrete Gaussian noise on counts, one row of which may move.
+"""Differential privacy of the cell in which a row is counted, by discrete Gaussian noise on counts.
 
 A row that moves from one count to another changes two counts, by -1 and +1. With independent noise Z of
 P(z) ∝ exp(-z²/2σ²) on both, what is seen is o_1 = n_1 + z_1 and o_2 = n_2 + z_2, or, after the move,
@@ -27,7 +27,7 @@ _REACH = 38.0
 
 
 def moved_count_delta(eps: float, sigma: float) -> float:
-    """Least δ for which counts with discrete Gaussian noise are (ε, δ)-private in which of them a row is counted.
+    """Least δ for which counts with discrete Gaussian noise are (ε, δ)-private about the cell of each row.
 
     Rounded up; the formula is in the module's first lines. Counts of other rows add nothing, so it holds for a whole
     table of counts, each with noise of its own.
@@ -71,7 +71,7 @@ def moved_count_delta(eps: float, sigma: float) -> float:
 
 @cache
 def moved_count_sigma(eps: float, delta: float) -> float:
-    """Noise σ, in steps of 1/64, that makes counts (ε, δ)-private in which of them a row is counted.
+    """Noise σ, in steps of 1/64, that makes counts (ε, δ)-private about the cell of each row.
 
     The least one where δ falls as σ grows; for σ below 1 it need not everywhere, and a larger one may be found.
 
@@ -116,7 +116,7 @@ def moved_count_sigma(eps: float, delta: float) -> float:
 
 
 def _sum(shift: float, sigma: float) -> float:
-    """Σ_z exp(-(z + shift)²/σ²) over whole numbers z."""
+    """Return Σ_z exp(-(z + shift)²/σ²) over whole numbers z."""
     reach = math.ceil(_REACH * sigma)
     z = np.arange(-reach, reach + 1) + shift
     return math.fsum(np.exp(-((z / sigma) ** 2)))

@@ -1,14 +1,16 @@
-"""Counts of what rows hold in each class, of columns and of secrets, and relations between columns."""
+"""Counts of columns and of sensitive values in each class, and relations between columns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._util.arithmetic import entr, product
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.core.joint import sparse_counts
 from sanitize.errors import InvalidParameter
@@ -25,10 +27,12 @@ DESIGN_SHARE = 0.2
 _MIXTURES = 2048
 # Cramér's V up to which two columns count as unrelated.
 LEAST_RELATION = 0.1
+# Deviations that one draw in ten is further below or above than, and that independent columns pass once in twenty.
+_MARGIN, _ONE_SIDED = 1.28, 1.64
 
 
 def group_levels(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> Codes:
-    """Group of each level: runs of levels of about equal rows, or the most frequent ones and the rest."""
+    """Group of each level: consecutive levels with about equal counts, or the most frequent levels and the rest."""
     if np.count_nonzero(counts) <= most:
         return np.maximum(np.cumsum(counts > 0) - 1, 0)
     if is_ordered:
@@ -46,29 +50,29 @@ def column_counts(
     n_cells: int,
     rows: Mask | None = None,
 ) -> Iterator[tuple[str, sparse.csr_array]]:
-    """Name of each column and rows of (X_j, cell), from the group of X_j in each row, shape (n_groups, n_cells)."""
+    """Name of each column and counts of (X_j, cell), from the group of X_j in each row, shape (n_groups, n_cells)."""
     chosen = slice(None) if rows is None else rows
     for name, column_groups in zip(names, groups, strict=True):
         yield name, sparse_counts(column_groups[chosen], cells[chosen], (int(column_groups.max()) + 1, n_cells))
 
 
-RelationState = Literal["kept", "weaker", "lost"]
+RelationState = Literal["kept", "changed", "lost"]
 
 
 @dataclass(frozen=True)
 class Relation:
-    """Strength of a relation between two columns, by Cramér's V, in a table and in rows that are released of it.
+    """Strength of a relation between two columns, by Cramér's V, in a table and in rows released from it.
 
     Attributes
     ----------
     columns : tuple of str
     raw, released : float
         0 for independent columns, 1 where one of them determines the other.
-    state : {"kept", "weaker", "lost"}
-        Whether a file of as many rows as the table has it within 20 %, in nine of ten draws; or half of it at most, in
-        one of ten.
+    state : {"kept", "changed", "lost"}
+        Whether a file of as many rows as the table has it within 20 %, with a margin that one draw in ten passes on
+        either side; or half of it at most, in one draw of ten.
     is_sure : bool
-        Whether the table's is beyond chance by far, and not only by two deviations.
+        Whether the table's is beyond chance by far: by five deviations.
     """
 
     columns: tuple[str, str]
@@ -79,14 +83,15 @@ class Relation:
 
     @property
     def share(self) -> float:
-        """Share of what the columns say about each other, which grows with the square of V; at most 1."""
-        return min(self.released / self.raw, 1.0) ** 2
+        """Share of the relation's strength that is kept, by the square of V; less if it is overstated."""
+        ratio = self.released / self.raw
+        return (1 / ratio if ratio > 1.2 else min(ratio, 1.0)) ** 2
 
 
 def pair_relations(
     names: Sequence[str], codes: Sequence[Sequence[Codes]], weights: tuple[Vector, Vector], *, is_drawn: bool
 ) -> tuple[Relation, ...]:
-    """Return how much other rows have of each relation between two columns of a table, of `choose_pairs`.
+    """Return the strength in other rows of each relation between two columns of a table, for pairs of `choose_pairs`.
 
     Cramér's V of the other rows is taken in the direction of the table's: a relation that is turned around is lost.
     Both are without the bias of few rows.
@@ -123,27 +128,56 @@ def pair_relations(
         n, levels = table.sum(), [np.count_nonzero(table.sum(axis=axis)) - 1 for axis in (1, 0)]
         by_chance, ours, theirs = levels[0] * levels[1] / n, _contingency(table), _contingency(other)
         square, most = (ours**2).sum() - by_chance, min(levels)
-        deviation = np.sqrt(2 * by_chance / n)
-        if most and square > max(most * LEAST_RELATION**2, 2 * deviation):
-            # What is expected of the table's own rows has its chance, too.
-            same = max((ours * theirs).sum() - (0.0 if is_drawn else by_chance), 0.0)
-            raw, released = (min(float(v), 1.0) for v in (np.sqrt(square / most), same / np.sqrt(square * most)))
-            least = released - 1.28 / np.sqrt(n * most)  # one draw of a file in ten is below
-            is_lost = released < 0.8 * raw and least < 0.5 * raw
-            state: RelationState = "kept" if least >= 0.8 * raw else "lost" if is_lost else "weaker"
-            relations.append(Relation((names[i], names[j]), raw, released, state, bool(square > 5 * deviation)))
+        n_free = int(levels[0] * levels[1])
+        noise = _square_deviation(0.0, n_free, n, slope=0.0)
+        # Columns are related if that is no chance, and a V as large as the least is within the sampling error.
+        if not most or square <= _ONE_SIDED * noise:
+            continue
+        deviation = partial(_square_deviation, n_free=n_free, n=n, slope=_square_slope(table / n))
+        if square + _MARGIN * deviation(square) <= most * LEAST_RELATION**2:
+            continue
+        # What is expected of the table's own rows has its chance, too.
+        same = max((ours * theirs).sum() - (0.0 if is_drawn else by_chance), 0.0) / np.sqrt(square)
+        # A model may also overstate a relation, in ways that the table does not have.
+        chance = levels[0] * levels[1] / other.sum() if is_drawn else by_chance
+        own_square = max((theirs**2).sum() - chance, 0.0)
+        least = same**2 - _MARGIN * deviation(same**2)
+        is_kept = least >= 0.8**2 * square and own_square + _MARGIN * deviation(own_square) <= 1.2**2 * square
+        state: RelationState = "kept" if is_kept else "lost" if least < 0.5**2 * square else "changed"
+        raw, released, own = (min(float(v / np.sqrt(most)), 1.0) for v in (np.sqrt(square), same, np.sqrt(own_square)))
+        released = own if own > 1.2 * raw and state == "changed" else released
+        relations.append(Relation((names[i], names[j]), raw, released, state, bool(square > 5 * noise)))
     return tuple(relations)
 
 
+def _square_deviation(square: float, n_free: int, n: float, slope: float) -> float:
+    """Standard deviation of χ²/n in files of n rows: the part by chance, and the part that depends on the relation."""
+    return float(np.sqrt(2 * n_free + n * slope * square) / n)
+
+
+def _square_slope(p: Vector) -> float:
+    """Variance of n rows' χ²/n beyond chance, times n and per square, from its derivative in each frequency.
+
+    It is 4 where all cells are about as frequent, as for noncentral χ²; weak relations on few cells have more.
+    """
+    by_row, by_column = p.sum(axis=1), p.sum(axis=0)
+    ratio = np.divide(p, np.outer(by_row, by_column), out=np.zeros_like(p), where=p > 0)
+    in_rows = np.divide((ratio * p).sum(axis=1), by_row, out=np.zeros_like(by_row), where=by_row > 0)
+    in_columns = np.divide((ratio * p).sum(axis=0), by_column, out=np.zeros_like(by_column), where=by_column > 0)
+    derivative = 2 * ratio - in_rows[:, None] - in_columns
+    square, mean = (ratio * p).sum() - 1, (p * derivative).sum()
+    return float((p * (derivative - mean) ** 2).sum() / square) if square > 0 else 4.0
+
+
 def _contingency(table: Vector) -> Vector:
-    """Difference of each frequency from that of independent columns, over its root; the squares sum to χ²/n."""
+    """Difference of each frequency from independence, over its root; the squares sum to χ²/n."""
     p = table / table.sum()
     alone = np.outer(p.sum(axis=1), p.sum(axis=0))
     return np.divide(p - alone, np.sqrt(alone), out=np.zeros_like(p), where=alone > 0)
 
 
 def choose_pairs(n: int) -> list[tuple[int, int]]:
-    """All pairs of n columns; of more than 1,000 pairs so many at random, each as likely as any other.
+    """All pairs of n columns; a uniform random choice if there are more than 1,000.
 
     Examples
     --------
@@ -163,7 +197,7 @@ def choose_pairs(n: int) -> list[tuple[int, int]]:
 
 
 def design_rows(n_records: int, share: float = DESIGN_SHARE) -> Mask:
-    """Rows that design a channel where all others certify it: a fixed uniform choice by position.
+    """Rows that design a channel which all other rows certify: a fixed uniform choice by position.
 
     Parameters
     ----------
@@ -192,7 +226,7 @@ def design_rows(n_records: int, share: float = DESIGN_SHARE) -> Mask:
 def cell_counts(
     cells: NDArray[np.integer], secrets: NDArray[np.integer], n_cells: int, n_secrets: int
 ) -> NDArray[np.int64]:
-    """Rows of each secret in each cell, shape (n_secrets, n_cells).
+    """Count of rows of each sensitive value in each cell, shape (n_secrets, n_cells).
 
     Parameters
     ----------
@@ -234,11 +268,11 @@ class Profiles:
 
     @property
     def rows(self) -> Vector:
-        """Rows of each cell, shape (n_cells,)."""
+        """Number of rows of each cell, shape (n_cells,)."""
         return np.asarray(self.counts[:, : self.starts[1] if len(self.starts) > 1 else None].sum(axis=1))
 
     def coarser(self, most: int) -> Profiles:
-        """Profiles of at most so many steps a column, of neighbouring levels that hold about equally many rows."""
+        """Profiles with fewer levels per column: neighbouring levels are merged into about equal counts."""
         begins: list[NDArray[np.int64]] = []
         starts = [0]
         for start, end in zip(self.starts, [*self.starts[1:], self.counts.shape[1]], strict=True):
@@ -250,7 +284,7 @@ class Profiles:
         return Profiles(counts, np.array(starts[:-1], np.int64), self.weights)
 
     def information_loss(self, mixtures: Any) -> Vector:
-        """Σ_j w_j m H(X_j | y) / H(X_j) of released symbols, m their rows, from P(y|cell) times any factor.
+        """Information lost by released symbols, Σ_j w_j m H(X_j | y) / H(X_j), m their rows, from scaled P(y|cell).
 
         Parameters
         ----------
@@ -265,10 +299,6 @@ class Profiles:
         for start in range(0, len(lost), _MIXTURES):
             part = mixtures[start : start + _MIXTURES]
             inside, rows = np.asarray(part @ self.counts), np.asarray(part @ self.rows)
-            spread = np.add.reduceat(_x_log_x(inside), self.starts, axis=1)
-            lost[start : start + _MIXTURES] = (_x_log_x(rows)[:, None] - spread) @ self.weights
+            spread = np.add.reduceat(entr(inside), self.starts, axis=1)
+            lost[start : start + _MIXTURES] = product(spread - entr(rows)[:, None], self.weights)
         return lost
-
-
-def _x_log_x(values: NDArray[Any]) -> Vector:
-    return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))

@@ -1,4 +1,4 @@
-"""Leakage of k releases of one row together, each with fresh noise: exactly where that is short, else by draws."""
+"""Joint leakage of k releases of one row, each with fresh noise: exact if that is cheap, otherwise simulated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOTHING = 1e-12
 
 
 def repeated_information(joint: JointDistribution, channel: Channel, n_releases: float) -> float:
-    """I(S;Y_1...Y_k) of k releases of a row, each with fresh noise, in nats.
+    """Information I(S;Y_1...Y_k) of k releases of a row, each with fresh noise, in nats.
 
     It grows with k to the information of the classes of symbols that the channel has one row for, which no number of
     releases tells apart: that of X itself only where no two symbols are merged.
@@ -72,7 +72,7 @@ def repeated_information(joint: JointDistribution, channel: Channel, n_releases:
 
 
 def repeats_needed(joint: JointDistribution, channel: Channel, share: float = 0.9) -> int | None:
-    """Least number of releases with fresh noise that tell a share of what any number of them does.
+    """Least number of releases with fresh noise that reveal a given share of what infinitely many reveal.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def repeats_needed(joint: JointDistribution, channel: Channel, share: float = 0.
 
 @dataclass(frozen=True, eq=False)
 class _Repeats:
-    """Classes of symbols that one release has a row for: P(s, class), shape (n_s, n), and their rows, (n, n_y)."""
+    """Classes of symbols with equal rows in one release: P(s, class), shape (n_s, n), and their rows, (n, n_y)."""
 
     masses: Vector
     rows: Vector
@@ -130,13 +130,13 @@ class _Repeats:
         reduced = ReducedChannel.from_channel(channel)
         n = reduced.n_states
         if n * max([stage.n_outputs for stage in reduced.stages], default=n) > CHANNEL_CELLS:
-            raise InvalidParameter(f"{n} symbols are too many to follow what they are released as")
+            raise InvalidParameter(f"{n} symbols are too many to follow through repeated releases")
         rows, classes = np.unique(reduced.push(np.eye(n)), axis=0, return_inverse=True)
         of_class = classes.ravel()[reduced.states]
         return cls(np.stack([np.bincount(of_class, row, len(rows)) for row in joint.pmf]), rows)
 
     def information(self, k: float) -> float:
-        """I(S;Y_1...Y_k) in nats."""
+        """Information I(S;Y_1...Y_k) in nats."""
         if math.isinf(k):
             return self._mean(np.eye(len(self.rows)), self.masses.sum(axis=0))
         n, n_y = self.rows.shape

@@ -1,4 +1,4 @@
-"""The release of Parquet files and of Dask data frames by Dask workers.
+"""Releases of Parquet files and of Dask data frames by Dask workers.
 
 Examples
 --------
@@ -179,13 +179,13 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
 
 @dataclass(frozen=True)
 class _Tasks:
-    """Tasks as Dask sees them; their names are random, never hashes of what they carry."""
+    """Tasks in the form that Dask expects; their names are random, never hashes of their content."""
 
     client: Client | None
     retries: int
 
     def run(self, work: Callable[[Item], Outcome], items: Sequence[Item], name: str) -> Outcome:
-        """Merged results of ``work`` on every item."""
+        """Run ``work`` on every item and merge the results."""
         token = secrets.token_hex(8)
         shared = _shared(work, f"sanitize-{name}-work-{token}")
         call, merge = dask.delayed(_call, pure=False), dask.delayed(_merge, pure=False)
@@ -208,7 +208,7 @@ class _Tasks:
 
 
 class _Sealed:
-    """A value that Dask neither looks into, hashes nor prints."""
+    """A value that Dask neither inspects, hashes nor shows."""
 
     __slots__ = ("value",)
 
@@ -217,7 +217,7 @@ class _Sealed:
 
 
 def _shared(value: Any, name: str) -> Any:
-    """One node of the graph that many tasks take as an argument."""
+    """One node of the graph that many tasks share as an argument."""
     return dask.delayed(_Sealed(value), name=name, traverse=False)
 
 

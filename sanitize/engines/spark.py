@@ -1,4 +1,4 @@
-"""The release of Parquet files and of Spark data frames by Spark workers.
+"""Releases of Parquet files and of Spark data frames by Spark workers.
 
 The examples need Java, so they are not run with those of the other modules.
 
@@ -178,12 +178,12 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
 
 @dataclass(frozen=True)
 class _Tasks:
-    """Tasks as Spark sees them: one row and one partition each, whose value is the pickled outcome."""
+    """Tasks in the form that Spark expects: one row and one partition each, with the pickled result as value."""
 
     spark: SparkSession
 
     def run(self, work: Callable[[Item], Outcome], items: Sequence[Item], name: str) -> Outcome:
-        """Merged results of ``work`` on every item."""
+        """Run ``work`` on every item and merge the results."""
 
         def call(number: int) -> bytes:
             return zlib.compress(pickle.dumps(work(items[number])), 1)
@@ -200,7 +200,7 @@ class _Tasks:
 
 
 def _own_error(text: str) -> errors.SanitizeError | None:
-    """The error of this library that ended a task, as Spark tells it: as the text of a traceback."""
+    """Error of this library that ended a task, read from the traceback text that Spark returns."""
     matches = re.findall(r"^sanitize\.errors\.(\w+): (.*)$", text, re.MULTILINE)
     if not matches:
         return None

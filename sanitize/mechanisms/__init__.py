@@ -1,4 +1,4 @@
-"""Mechanisms: one algorithm of one paper a file, each ``(joint, budget, ...) -> Channel``."""
+"""Mechanisms: one algorithm of one paper per file, each a function ``(joint, budget, ...) -> Channel``."""
 
 import lazy_loader
 

@@ -16,7 +16,6 @@ from ._data_independent.randomized_response import (
     randomized_response as randomized_response,
     randomized_response_capacity as randomized_response_capacity,
 )
-from ._merging.paper_merging import paper_subset_merging as paper_subset_merging
 from ._merging.subset_merging import (
     best_subset_merging as best_subset_merging,
     subset_merging as subset_merging,
@@ -27,7 +26,6 @@ from ._random_response.optimal import (
     solve_optimal_random_response as solve_optimal_random_response,
 )
 from ._random_response.subset import (
-    paper_subset_random_response as paper_subset_random_response,
     subset_random_response as subset_random_response,
 )
 from ._response_solver.mixture import RandomResponse as RandomResponse

@@ -1,4 +1,4 @@
-"""Effort: how much a search may do, counted in units of work and never by the clock."""
+"""Effort: limit on a search, counted in units of work and not in time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sanitize._util.checks import check_number, positive
 
 
 class Status(StrEnum):
-    """Reason for which a search ended, from the best to the worst."""
+    """Reason why a search ended, from best to worst."""
 
     OPTIMAL = "optimal"  # its gap is closed
     STALLED = "stalled"  # rounding keeps the gap open
@@ -22,13 +22,13 @@ class Status(StrEnum):
 
     @classmethod
     def worst(cls, statuses: Iterable[Status]) -> Status:
-        """Return the worst of some, which is what all of them together are."""
+        """Return the worst status of several, which holds for all of them together."""
         return max(statuses, key=list(cls).index)
 
 
 @dataclass(eq=False)
 class Effort:
-    """Units of work that a search may spend, and those it has.
+    """Units of work that a search may spend, and the number left.
 
     The same distribution, budget and effort are the same steps on one kind of machine, so they give the same channel;
     on another the last digits of linear algebra may decide between two vertices. Who asks for a time limit gives that
@@ -50,7 +50,7 @@ class Effort:
 
     @property
     def left(self) -> int:
-        """Units that may still be spent; none when the time is up."""
+        """Units that may still be spent; 0 after the time limit."""
         return 0 if self.is_late() else max(self.limit - self.spent, 0)
 
     def is_late(self, share: float = 1.0) -> bool:
@@ -58,20 +58,20 @@ class Effort:
         return self.seconds < math.inf and time.monotonic() - self._started >= share * self.seconds
 
     def is_used(self, share: float = 1.0) -> bool:
-        """Return whether this share of the units, or of the time, is gone."""
+        """Return whether this share of the units or of the time is used."""
         return self.spent >= share * self.limit or self.is_late(share)
 
     @property
     def status(self) -> Status:
-        """Reason for which a search that may not go on ends."""
+        """Reason why a search that may not continue ends."""
         return Status.TIME_LIMIT if self.is_late() else Status.EFFORT
 
     def spend(self, units: int) -> None:
-        """Count work that was done."""
+        """Count units of finished work."""
         self.spent += int(units)
 
     def part(self, share: float) -> Effort:
-        """An account of its own for a part of the work, with this share of what there was at first.
+        """Separate account for a part of the work, with this share of the initial units.
 
         Of the time it has no more than what is left.
         """
@@ -80,7 +80,7 @@ class Effort:
 
 
 def effort_account(effort: float | None, default: int, time_limit: float | None = None) -> Effort:
-    """An account of so many units, at least 1, and of so many seconds; None is the default of the mechanism, or any.
+    """Account of a number of units (at least 1) and seconds; None is the mechanism's default.
 
     Raises
     ------

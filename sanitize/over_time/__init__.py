@@ -1,4 +1,4 @@
-"""Releases in one book, with one budget for all of them together: of the same rows, or of the same units over time."""
+"""Several releases under one budget: of the same rows, or of the same units over time."""
 
 from __future__ import annotations
 

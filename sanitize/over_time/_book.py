@@ -1,4 +1,4 @@
-"""The file of a ledger: what is written, read, checked and locked."""
+"""File of a ledger: what is written, read, checked and locked."""
 
 from __future__ import annotations
 
@@ -96,12 +96,14 @@ class _BookForm(Declared, frozen=True, eq=False):
         require((self.n_rows is None) == (not self.releases), "must be of the releases", "n_rows")
         require(self.together is None or self.releases, "must be of the releases", "together")
         require(len({entry.number for entry in self.releases}) == len(self.releases), "has a number twice", "releases")
-        require(len({frozenset(entry.sensitive) for entry in self.releases}) < 2, "has other secrets", "releases")
+        require(
+            len({frozenset(entry.sensitive) for entry in self.releases}) < 2, "has other sensitive values", "releases"
+        )
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One release: which columns went through which channel.
+    """One release: its columns and its channel.
 
     Attributes
     ----------
@@ -130,14 +132,14 @@ class Entry:
 
     @classmethod
     def from_release(cls, release: FittedRelease, key: str | None, receipt: str | None = None) -> Entry:
-        """A release that is about to happen."""
+        """Entry for a release that is about to happen."""
         # A generated row is written from a released class alone, so the class is all that it reveals.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
         layout = cell_layout(plain, layout_classes(release.layout))
         return cls(os.urandom(8).hex(), layout, release.channel, release.fallback, "", key, receipt)
 
     def encode(self, source: Mapping[str, Any], first: int = 0) -> NDArray[np.int32]:
-        """Input symbol of each row of a batch that begins with some row of the table."""
+        """Input symbol of each row of a batch that starts at some row of the table."""
         codes = self.channel.inputs.encode(self.layout.columns(source, first=first))
         codes[codes < 0] = self.fallback
         return codes
@@ -159,7 +161,7 @@ class Entry:
 
     @classmethod
     def from_form(cls, form: _EntryForm) -> Entry:
-        """Inverse of `form`."""
+        """Read an entry from its form in the file."""
         layout = cell_layout(Layout(form.sensitive, form.public, dict(form.bins)), form.partition)
         channel = form.channel.channel()
         require(form.fallback < channel.n_inputs and channel.inputs.columns == layout.public)
@@ -195,18 +197,17 @@ class Book:
     @classmethod
     def empty(cls, budget: Budget) -> Book:
         """A book without releases."""
-        if type(budget).__name__ not in SYMBOL_BUDGETS:
-            raise InvalidBudget(f"a ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
+        check_ledger_budget(budget, "a ledger")
         return cls(budget, os.urandom(32))
 
     def drop_entry(self, number: str) -> Book:
-        """The book less one entry."""
+        """Book without one entry."""
         left = tuple(entry for entry in self.entries if entry.number != number)
         return replace(self, entries=left, n_rows=self.n_rows if left else None, together=None)
 
     @classmethod
     def read(cls, path: Path) -> Book:
-        """Book in a file; every part is checked again."""
+        """Read the book from a file; every part is checked again."""
         return read_book(path, _BookForm, cls._from_form, "a ledger")
 
     @classmethod
@@ -216,10 +217,16 @@ class Book:
         return cls(budget, bytes.fromhex(form.salt), form.n_rows, entries, form.together)
 
     def write(self, path: Path) -> None:
-        """Put the book in place of the file in one step, readable by its owner only."""
+        """Replace the book's file in one step, readable by its owner only."""
         budget, releases = budget_to_dict(self.budget), tuple(entry.form() for entry in self.entries)
         of_rows = self.salt.hex(), self.n_rows, self.together
         write_book(path, _BookForm("sanitize/ledger", 1, budget, *of_rows, releases, ""))
+
+
+def check_ledger_budget(budget: Budget, ledger: str) -> None:
+    """Raise an error if a budget is of a kind that this ledger, named in words, cannot hold."""
+    if type(budget).__name__ not in SYMBOL_BUDGETS:
+        raise InvalidBudget(f"{ledger} needs a budget of type {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
 
 
 def read_book(
@@ -238,7 +245,7 @@ def read_book(
 
 
 def write_book(path: Path, form: Declared) -> None:
-    """Put a form in place of the file in one step, readable by its owner only."""
+    """Replace a ledger's file in one step, readable by its owner only."""
     try:
         write_text(seal_text(form, indent=None), path)
     except TargetError as error:
@@ -246,13 +253,13 @@ def write_book(path: Path, form: Declared) -> None:
 
 
 def ledger_path(path: str | os.PathLike[str]) -> Path:
-    """Path of a ledger, links followed, so that whatever names it locks, reads and replaces one file."""
+    """Path of a ledger with links resolved, so that all names lock, read and replace the same file."""
     return to_path(path, LedgerError).resolve()
 
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Keep other processes from changing a ledger; the lock goes away with the process."""
+    """Keep other processes from changing a ledger; the lock ends with the process."""
     if not path.name or path.is_dir():
         raise LedgerError(f"the ledger must be a file, and {str(path)!r} is a folder; name a file in it")
     try:
@@ -272,7 +279,7 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 
 def stamp(target: Path | None) -> tuple[int, int] | None:
-    """Stamp that shows whether a target was written; None if there is none."""
+    """Stamp that shows whether a target was written; None if there is no target."""
     if target is None or not target.exists():
         return None
     state = target.stat()
@@ -280,7 +287,7 @@ def stamp(target: Path | None) -> tuple[int, int] | None:
 
 
 def book_digest(book: Book, *parts: bytes) -> str:
-    """Digest of some parts that tells nothing without the book's salt."""
+    """Digest of some parts that reveals nothing without the book's salt."""
     mac = hmac.new(book.salt, digestmod="sha256")
     for part in parts:
         mac.update(len(part).to_bytes(8, "big") + part)

@@ -1,4 +1,4 @@
-"""Fits of one table under differential privacy in one book, with one total for all of them."""
+"""Fits of one table under differential privacy, with one total budget for all of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAST_LEFT = 1e-9  # parts of the δ of a book, below which what is left of it 
 
 
 class _Fit(Declared, frozen=True):
-    """Level (ε, δ) of a fit, and its ρ of zero-concentrated differential privacy but for a probability ``beside``."""
+    """Level (ε, δ) of a fit, and its ρ of zero-concentrated DP except with the probability ``beside``."""
 
     eps: NonNegative
     delta: Annotated[float, field_note("below 1", ge=0, lt=1)]
@@ -33,7 +33,7 @@ class _Fit(Declared, frozen=True):
 
     @classmethod
     def from_guarantee(cls, promise: DPGuarantee, whom: Whom) -> _Fit:
-        """Cost of a fit, of rows or of secrets."""
+        """Cost of a fit, for whole rows or for sensitive values."""
         eps, delta = promise.eps, promise.delta
         if whom == "secrets" and promise.keyword == "record_dp":
             eps, delta = 2 * eps, delta * (1 + math.exp(eps))
@@ -57,11 +57,11 @@ class _Form(Declared, frozen=True):
     sha256: str
 
     def with_fits(self, fits: tuple[_Fit, ...]) -> _Form:
-        """The book with other fits."""
+        """Book with other fits."""
         return _Form(self.format, self.version, self.whom, self.eps, self.delta, fits, "")
 
     def spent(self) -> float:
-        """Level ε of all fits together at the δ of the book: the least of some ways to add them up.
+        """Level ε of all fits together at the book's δ: the least of several ways to add them up.
 
         Some fits count by (ε, δ) and the others by ρ (proof 10 in docs/theory/proofs.md): those that cost most ρ for
         their ε first, from none to all. Equal fits count alike: the sum is concave in how many of them count plainly.
@@ -137,7 +137,7 @@ class DPLedger:
                 write_book(self.path, wanted)
         current = self._read().with_fits(())
         if current != wanted:
-            raise LedgerError(f"the ledger {self.path.name!r} is of {_total(current)}, not of {_total(wanted)}")
+            raise LedgerError(f"the ledger {self.path.name!r} has the total {_total(current)}, not {_total(wanted)}")
 
     def _read(self) -> _Form:
         if not self.path.exists():
@@ -148,7 +148,7 @@ class DPLedger:
         return read_book(self.path, _Form, lambda form: form, "a ledger of levels")
 
     def __len__(self) -> int:
-        """Fits booked."""
+        """Number of fits booked."""
         return len(self._read().fits)
 
     @property
@@ -162,7 +162,7 @@ class DPLedger:
         return _total(self._read())
 
     def book(self, promise: DPGuarantee) -> None:
-        """Book a fit that is about to be made; one whose promise has this ledger does so by itself.
+        """Book a fit that is about to be made; a guarantee with this ledger does so by itself.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class DPLedger:
             book = self._read()
             if book.whom == "rows" and promise.keyword == "secret_dp":
                 raise LedgerError(
-                    f"the ledger {self.path.name!r} is of rows, and secret_dp makes secrets private alone; take "
+                    f"the ledger {self.path.name!r} is of rows, and secret_dp protects sensitive values only; use "
                     'record_dp, or a ledger of whom="secrets"'
                 )
             booked = book.with_fits((*book.fits, _Fit.from_guarantee(promise, book.whom)))

@@ -1,4 +1,4 @@
-"""Units in groups that were released the same so far, split further by what they are released next.
+"""Units grouped by identical releases so far, and split further by their next release.
 
 Those of a group that are released something now are split into blocks of what it would be, each of enough units and
 within the budget on P(s|group, block)/P(s), P(s) being the reference. Where there are no such blocks they are told
@@ -31,7 +31,7 @@ _EFFORT = 50_000.0
 
 @dataclass(frozen=True)
 class Counting:
-    """Blocks that are within a budget by counting.
+    """Blocks that are within a budget by exact counts.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Counting:
         return not (self.budget.lift_excess(counts / n / prior[:, None], prior) > 0).any()
 
     def divide(self, secret: Codes, symbol: Codes, *, is_stale: bool) -> Codes:
-        """Blocks of units of a group, or 0 where they are too few, over the budget, or one stale block."""
+        """Blocks of a group's units; 0 for units in blocks that are too small, over the budget, or stale."""
         no_block: Codes = np.zeros(len(secret), np.intp)
         if len(secret) < self.least or not self.allows(secret, no_block + 1):
             return no_block
@@ -73,7 +73,7 @@ class Counting:
 
 
 def _join_small_blocks(merged: NDArray[np.int32], sizes: NDArray[np.int64], least: int) -> Codes:
-    """Blocks put together with their neighbours until each has units enough."""
+    """Merge blocks with their neighbours until each has enough units."""
     n = int(merged.max()) + 1
     of_block = np.bincount(merged, sizes, n)
     place = np.bincount(merged, np.arange(len(merged)) * sizes, n) / of_block
@@ -90,7 +90,7 @@ def _join_small_blocks(merged: NDArray[np.int32], sizes: NDArray[np.int64], leas
 
 @dataclass(frozen=True)
 class Sources:
-    """Sources of the rows that each unit is released now.
+    """Inputs of the rows that each unit is released now.
 
     It is anybody's symbol of its block, so that it tells the block alone, or, where it is told nothing new, one of
     those that its group was printed before. Its own symbol would tell, month after month, whether a value changed that
@@ -117,13 +117,13 @@ class Sources:
 
     @classmethod
     def from_blocks(cls, group: Codes, block: Codes, symbol: NDArray[np.int32], earlier_symbols: Codes) -> Sources:
-        """Those of units by their groups and blocks; ``earlier_symbols`` has a row for each group."""
+        """Build from the groups and blocks of units; ``earlier_symbols`` has a row for each group."""
         _, number = np.unique(group * (int(block.max()) + 1) + block, return_inverse=True)
         first = -np.sort(-earlier_symbols, axis=1)
         return cls(group, block, number, symbol, first[group], np.count_nonzero(first >= 0, axis=1)[group])
 
     def draw(self, random_words: NDArray[np.uint64]) -> Codes:
-        """Symbol that each unit is printed, by a random word each; -1 where there is none."""
+        """Symbol released for each unit, by one random word each; -1 if there is none."""
         order = np.argsort(self.number, kind="stable")
         size = np.bincount(self.number)
         partner = order[(np.cumsum(size) - size)[self.number] + _scale_words(random_words, size[self.number])]
@@ -133,7 +133,7 @@ class Sources:
         return np.where(self.block > 0, self.symbol[partner], old)
 
     def rows(self, secret: Codes, shape: tuple[int, int]) -> Vector:
-        """Rows of each secret that are printed as each symbol, in the mean over the words; shape (n_s, n_y)."""
+        """Expected number of rows of each sensitive value released as each symbol; shape (n_s, n_y)."""
         counts, block_units = np.zeros(shape), np.flatnonzero(self.block)
         size = np.bincount(self.number)
         members = sparse.csr_array(
@@ -149,5 +149,5 @@ class Sources:
 
 
 def _scale_words(random_words: NDArray[np.uint64], bound: Codes) -> Codes:
-    """A whole number below each bound."""
+    """Uniform whole number below each bound."""
     return ((random_words >> np.uint64(32)) * bound.astype(np.uint64) >> np.uint64(32)).astype(np.intp)

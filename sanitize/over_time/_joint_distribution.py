@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
-    """The book with one more entry, and the report on all of its entries.
+    """Book with one more entry, and the report on all of its entries.
 
     Raises
     ------
@@ -64,9 +64,9 @@ def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageRepo
             digests.insert(len(book.entries), book_digest(book, *_pack_counts(counts, columns[:-1])))
     if book.n_rows not in (None, n_rows) or not all(map(hmac.compare_digest, book_digests, digests)):
         raise LedgerError(
-            "these are not the rows that the recorded releases were made of: their number or their frequencies "
-            "differ. What releases of overlapping tables tell together is not measured; keep one ledger for each table "
-            "and do not change a table between its releases"
+            "these are not the rows of the recorded releases: their number or their frequencies "
+            "differ. The joint leakage of releases of overlapping tables is not measured; keep one ledger for each "
+            "table and do not change a table between its releases"
         )
     n = len(runs)
     report = _measure(counts, runs, n, book.budget, 0.0)
@@ -78,8 +78,8 @@ def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageRepo
             report = _measure(_count(book, runs, rows)[1] if runs else counts, runs, n, book.budget, level)
     if report is None:
         raise ColumnError(
-            f"the {n} releases of these rows have too many combinations of symbols to measure what "
-            "they tell together, and no theorem bounds it; release coarser columns (bins, min_count)"
+            f"the {n} releases of these rows have too many combinations of symbols to measure what they reveal "
+            "together, and no theorem bounds it; release coarser columns (bins, min_count)"
         )
     _require(report, book, level)
     report = _with_repeats(report, last.to_joint(), entry.channel)
@@ -89,7 +89,7 @@ def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageRepo
 
 @dataclass(frozen=True)
 class _Run(JointPart):
-    """An entry as it is measured beside others: what its channel makes of a symbol before anything is drawn.
+    """An entry measured next to others: its channel's effect on a symbol before any draw.
 
     Symbols that the channel merges count as one; and printing a released symbol as one that determines it tells
     neither more nor less than the symbol.
@@ -105,7 +105,7 @@ class _Run(JointPart):
 
     @cached_property
     def level(self) -> float:
-        """Local DP of X of the channel; inf where it is not finite or cannot be told."""
+        """Local DP level of X of the channel; inf if it is infinite or unknown."""
         try:
             return measures.ldp_epsilon(self.entry.channel)
         except InvalidParameter:
@@ -114,7 +114,7 @@ class _Run(JointPart):
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of S and each of some releases, and of S and all of them together.
+    """Counts of S with each of some releases, and of S with all of them jointly.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Tally:
 
     @classmethod
     def from_rows(cls, entries: Sequence[Entry], rows: Any, first: int = 0) -> Tally:
-        """Counts of the rows of a frame, of files, or of whoever counts them, from some row of the table on."""
+        """Count the rows of a frame, of files, or of an engine, from some row of the table on."""
         if isinstance(rows, CountedElsewhere):
             return rows.tally(tuple(entries))
         runs = [_Run.from_entry(number, entry) for number, entry in enumerate(entries, 1)]
@@ -158,7 +158,7 @@ class Tally:
         return cls(tuple(singles), whole)
 
     def merge(self, addend: Tally) -> Tally:
-        """Counts of the rows of both; the same, however the rows were cut."""
+        """Add the counts of both; the result is the same for any split of the rows."""
         singles = tuple(left.merge(right) for left, right in zip(self.singles, addend.singles, strict=True))
         try:
             whole = None if self.whole is None or addend.whole is None else self.whole.merge(addend.whole)
@@ -169,7 +169,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class CountedElsewhere:
-    """Rows that are counted by others: by the workers of an engine.
+    """Rows counted elsewhere, by the workers of an engine.
 
     Attributes
     ----------
@@ -181,10 +181,10 @@ class CountedElsewhere:
 
 
 def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], ContingencyTable | None, ContingencyTable]:
-    """Digest of the counts of each release, the counts of all together unless too many, and those of the last."""
+    """Digest of each release's counts, the joint counts unless there are too many, and the last release's counts."""
     tally = Tally.from_rows([run.entry for run in runs], rows)
     if tally.singles[0].n == 0:
-        raise ColumnError("the table has no rows, so nothing is known of what a release of it tells")
+        raise ColumnError("the table has no rows, so there is nothing to measure")
     digests = []
     for single in tally.singles:
         s, x = np.nonzero(single.counts)
@@ -201,7 +201,7 @@ def _with_codes(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -
 
 
 def _batches(rows: Any, names: list[str], numbers: Numbers) -> Iterator[Mapping[str, Any]]:
-    """Columns of the table: of a frame at once, of files a batch at a time."""
+    """Columns of the table, of a frame at once or of files in batches."""
     if isinstance(rows, Source):
         rows.check(names)
         for file in rows.files:
@@ -215,7 +215,7 @@ def _batches(rows: Any, names: list[str], numbers: Numbers) -> Iterator[Mapping[
 
 
 def _pack_counts(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, ...]:
-    """Counts of S and some of the releases together as bytes, the same for the same rows."""
+    """Counts of S with some releases jointly as bytes, equal for equal rows."""
     tuples, (alphabet,) = Tuples.from_alphabet(counts.public, [columns])
     sums = np.stack([np.bincount(tuples.codes[:, 0], row, len(alphabet)) for row in counts.counts])
     s, y = np.nonzero(sums)
@@ -227,7 +227,7 @@ def _pack_counts(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, .
 def _measure(
     counts: ContingencyTable | None, runs: Sequence[_Run], n: int, budget: Budget, level: float
 ) -> LeakageReport | None:
-    """Report on some of n releases beside others that tell up to a level; None where they are too many to measure."""
+    """Report on some of n releases next to others with a known level; None if there are too many to measure."""
     if not runs:
         distribution, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
     elif counts is None:
@@ -251,7 +251,7 @@ def _measure(
 
 
 def _with_repeats(report: LeakageReport, distribution: JointDistribution, channel: Channel) -> LeakageReport:
-    """The report with how many releases like the last one tell most of what any number of them does."""
+    """Report with the number of releases like the last one that reveal most of what infinitely many reveal."""
     first, *later_stages = channel.stages
     stages = (first.take(np.asarray(distribution.public.symbols).reshape(-1)), *later_stages)
     try:
@@ -262,28 +262,31 @@ def _with_repeats(report: LeakageReport, distribution: JointDistribution, channe
 
 
 def _repeats(distribution: JointDistribution, channel: Channel) -> str:
-    """Describe what releases with fresh noise reveal together; empty if there is no noise that could average out."""
+    """Describe what releases with fresh noise reveal together; empty if no noise can average out."""
     once, limit = (repeated_information(distribution, channel, k) for k in (1, math.inf))
     raw = measures.mutual_information(distribution)
     if raw <= _NOTHING or (limit > _NOTHING and once >= limit * (1 - _NO_NOISE)):
         return ""
     needed = repeats_needed(distribution, channel)
     if needed is None:
-        return "However many of them there are, with fresh noise each, together they reveal nothing of the secret."
+        return (
+            "However many of them there are, with fresh noise each, together they reveal nothing about the sensitive "
+            "value."
+        )
     return (
         f"About {needed:,} of them together, with fresh noise each, reveal nine tenths of all that any number of them "
-        f"reveals of the secret. That limit is {limit / raw:.0%} of the information in the raw columns."
+        f"reveals about the sensitive value. That limit is {limit / raw:.0%} of the information in the raw columns."
     )
 
 
 def _sides(budget: Budget) -> dict[str, float]:
-    """Bounds that levels of local DP add up to, in nats, whatever they were written as."""
+    """Bounds in nats to which levels of local DP add up."""
     assert isinstance(budget, (LiftBudget, LDPBudget))
     return asdict(budget)
 
 
 def _require(report: LeakageReport, book: Book, level: float) -> None:
-    """Refuse what exceeds the budget, and say what the recorded releases leave of it."""
+    """Refuse releases beyond the budget, and state what is left of it."""
     over = max(level - bound for bound in _sides(book.budget).values()) if level else 0.0
     witness: tuple[Any, Any] = (None, None)
     try:

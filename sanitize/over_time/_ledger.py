@@ -1,4 +1,4 @@
-"""Releases of the same rows in one book, with one budget for all of them together."""
+"""Releases of the same rows, with one budget for all of them together."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_LEDGER = (
 
 @dataclass(frozen=True)
 class Ledger:
-    """Book of the releases of one table, with a budget for all of them together.
+    """Ledger of the releases of one table, with a budget for all of them together.
 
     Every release of the same rows draws fresh noise, so each one tells more, and budgets of releases do not add up.
     The ledger keeps the channel of every release. A new one is measured together with all of them: the joint
@@ -99,11 +99,11 @@ class Ledger:
         object.__setattr__(self, "budget", book_budget)
 
     def __len__(self) -> int:
-        """Releases recorded."""
+        """Number of releases recorded."""
         return len(Book.read(self.path).entries)
 
     def check(self, rows: Any, sanitizer: Designer) -> LeakageReport:
-        """Measure what one more release would reveal together with all that are recorded; nothing is recorded.
+        """Measure the joint leakage of one more release and all recorded ones; record nothing.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Ledger:
         return any(entry.receipt == digest for entry in Book.read(self.path).entries)
 
     def record(self, rows: Any, sanitizer: Designer, *, key: Randomness = None) -> LeakageReport:
-        """Record a release, if all together stay within the budget. Do it before the release is handed out.
+        """Record a release if all together stay within the budget. Call it before you hand out the release.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Ledger:
         target: Path | None = None,
         receipt: str | None = None,
     ) -> Iterator[LeakageReport]:
-        """Record a release for the time of a block that makes it, and take it back if the block fails.
+        """Record a release while a block writes it, and remove the entry if the block fails.
 
         It is recorded before the block, so that a process that is killed has spent and not saved. Where ``target`` has
         changed when the block fails, the entry stays, for somebody may have it.
@@ -224,14 +224,14 @@ class Ledger:
 
 
 def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
-    """The ledger that a release was given, or that is in the file it was given."""
+    """Return the ledger that a release was given, or read the one in the given file."""
     if isinstance(ledger, UnitLedger):
         raise InvalidParameter("releases by unit are made by sanitize.engines.parquet.release_units, on one machine")
     return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
 
 
 def _entry(book: Book, sanitizer: Designer, source: Randomness, receipt: str | None = None) -> Entry:
-    """Entry of a release that is about to happen; refused where its noise may be that of a recorded one."""
+    """Entry for a release that is about to happen; refused if its noise may equal a recorded one's."""
     key = noise_key(sanitizer.recipe().random_state if source is None else source)
     digest = None if key is None else book_digest(book, b"key", key)
     if digest and any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):

@@ -1,4 +1,4 @@
-"""The file of a unit ledger: who was released the same so far, under digests that its key makes."""
+"""File of a unit ledger: which units were released the same so far, under digests keyed by the ledger."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sanitize.core.confidence import check_confidence
 from sanitize.core.measures import entropy
 from sanitize.errors import InvalidBudget, LedgerError
 from sanitize.mechanisms import as_lift_budget
-from sanitize.over_time._book import read_book, write_book
+from sanitize.over_time._book import check_ledger_budget, read_book, write_book
 from sanitize.over_time._unit_certificate import whole_share
 from sanitize.over_time._unit_report import UnitEntry, UnitReport, log_extremes
 
@@ -50,7 +50,7 @@ DIGEST_BYTES = 16
 
 
 def text_digests(key: NoiseKey, texts: Sequence[str]) -> NDArray[np.uint8]:
-    """A digest of each text that tells nothing without the key, shape (n, 16)."""
+    """Digest of each text that reveals nothing without the key, shape (n, 16)."""
     digest = hashlib.blake2b(key=key.key, digest_size=DIGEST_BYTES)
     digests = bytearray()
     for text in texts:
@@ -62,7 +62,7 @@ def text_digests(key: NoiseKey, texts: Sequence[str]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class PairWords:
-    """Words of pairs: a pure function of (key, unit, value, lane), wherever the pair stands.
+    """Random words of pairs: a pure function of (key, unit, value, lane), wherever the pair stands.
 
     A word is half of AES-256 of the unit's digest exclusive-or one of the value and the lane: pairs whose sums agree
     would share their words, which of so many bits none ever do.
@@ -84,13 +84,13 @@ class PairWords:
     value: Codes = field(repr=False)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """A 64-bit word for each of some pairs."""
+        """One 64-bit word for each pair."""
         digests = [hmac.digest(self.key.key, b"%d:" % lane + bytes(value), "sha256") for value in self.values]
         of_lane: NDArray[Any] = np.frombuffer(b"".join(digests), np.uint8).reshape(len(digests), -1)
         return self.key.block_words(self.units[positions] ^ of_lane[self.value[positions], :DIGEST_BYTES])
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-        """A word of 32 bits, or of 16, for each of the pairs ``start`` to ``start + count``."""
+        """Words of 32 or 16 bits for the pairs ``start`` to ``start + count``."""
         words = self.words_at(lane, np.arange(start, start + count))
         return (words >> np.uint64(64 - 8 * np.dtype(dtype).itemsize)).astype(dtype)
 
@@ -114,7 +114,7 @@ class _EntryForm(Declared, frozen=True):
 
 
 class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "hex_key": "key", "entries": "releases"}):
-    """State of a unit ledger, as its file holds it.
+    """State of a unit ledger, as stored in its file.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
 
     @property
     def budget(self) -> Budget:
-        """Budget of all that a unit is released."""
+        """Budget of everything that a unit is released."""
         return budget_from_dict(self.promise, kinds=SYMBOL_BUDGETS)
 
     @property
@@ -193,10 +193,9 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         """A book without releases."""
         if not 0 < len(unit) <= _NAME_CHARACTERS:
             raise LedgerError(f"unit must be the name of a column, of at most {_NAME_CHARACTERS} characters")
-        if type(budget).__name__ not in SYMBOL_BUDGETS:
-            raise InvalidBudget(f"a unit ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
+        check_ledger_budget(budget, "a unit ledger")
         if by_value(budget):
-            raise InvalidBudget("a unit ledger keeps one limit for all sensitive values, and none by value")
+            raise InvalidBudget("a unit ledger needs one limit for all sensitive values, not limits by value")
         share = 0.0
         if confidence is not None:
             as_lift_budget(budget)  # or it is refused
@@ -208,7 +207,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         return cls("sanitize/units", 1, *promise, (), *of_units, *of_groups, nobody, np.full((1, SAMPLE), -1), (), "")
 
     def report(self) -> UnitReport:
-        """Report what all releases revealed."""
+        """Report the joint leakage of all releases."""
         low, high, excess, information = 0.0, 0.0, -math.inf, 0.0
         if self.releases:
             prior = self.sizes[0] / self.sizes[0].sum()
@@ -235,7 +234,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
 
     @classmethod
     def read(cls, path: Path) -> UnitBook:
-        """Book in a file; every part is checked again.
+        """Read the book from a file; every part is checked again.
 
         Raises
         ------
@@ -245,7 +244,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         return read_book(path, cls, cls._check, "a unit ledger", _BOOK_BYTES)
 
     def _check(self) -> UnitBook:
-        """Itself, if its parts belong together: they do not while a release is made."""
+        """Return the book if its parts belong together, as they do not during a release."""
         for digests in (self.secrets, self.units, self.values):
             require(digests.shape[1:] == (DIGEST_BYTES,))
         n, n_secrets = len(self.units), len(self.secrets)
@@ -265,15 +264,15 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         return self
 
     def write(self, path: Path) -> None:
-        """Put the book in place of the file in one step, readable by its owner only."""
+        """Replace the book's file in one step, readable by its owner only."""
         write_book(path, self)
 
     def with_release(self, entry: UnitEntry) -> UnitBook:
-        """The book with one more release."""
+        """Book with one more release."""
         return self.__replace__(entries=(*self.entries, _EntryForm(**entry.to_dict())))
 
     def with_units(self, units: NDArray[np.uint8], secret: Codes) -> UnitBook:
-        """The book with more units, which were told nothing yet."""
+        """Book with more units, which have no releases yet."""
         return self.__replace__(
             units=np.concatenate([self.units, units]),
             secret=np.concatenate([self.secret, secret]),

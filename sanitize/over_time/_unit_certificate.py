@@ -1,4 +1,4 @@
-"""Groups that are within the budget in the source that units are drawn from, by what units apart prove of them.
+"""Groups that meet the budget in the population of units, certified by units that did not choose them.
 
 A fifth of the units, taken by their keyed digests, choose the channel and the blocks into which a group is to be
 split. What the others show decides whether it is: exact intervals of the shares of secrets in each block, against
@@ -42,12 +42,12 @@ _LEAST_LEVEL = 1e-12
 
 
 def is_design_unit(units: NDArray[np.uint8]) -> Mask:
-    """Which units choose, by their digests, shape (n_units,)."""
+    """Mask of units that choose the groups, by their digests, shape (n_units,)."""
     return np.asarray(units[:, 0] < 256 * DESIGN_SHARE)
 
 
 def whole_share(confidence: float) -> float:
-    """Probability of error that all groups have together."""
+    """Error probability of all groups together."""
     return (1 - confidence) * (1 - _FOR_PRIOR)
 
 
@@ -71,7 +71,7 @@ class Certificate:
     def from_counts(
         cls, counting: Counting, chosen: NDArray[np.int64], budget: Budget, confidence: float
     ) -> Certificate:
-        """That of the units of each secret in the first release; ``chosen`` are those of them who choose."""
+        """Build from counts of units by sensitive value in the first release; ``chosen`` counts those who choose."""
         bounds, first = as_lift_budget(budget), counting.reference
         low, high = clopper_pearson(first, first.sum(), (1 - confidence) * _FOR_PRIOR / len(first))
         about = (chosen + 1) / (chosen.sum() + len(chosen))
@@ -81,7 +81,7 @@ class Certificate:
     def divide(
         self, secret: Codes, symbol: Codes, chooses: Mask, share: float, *, is_first: bool, is_stale: bool
     ) -> tuple[Codes, float]:
-        """Block of each unit of a group that is here, and the part of the group's share that is handed on to them.
+        """Block of each present unit of a group, and the part of the group's error share passed on to the blocks.
 
         The first units of all are one block untested: P(s) is theirs. One block of a later group is not tested either,
         for it tells that a unit is here, and that alone.
@@ -102,7 +102,7 @@ class Certificate:
         return no_block, _FAILED
 
     def _shows(self, counts: NDArray[np.int64], level: float) -> bool:
-        """Return whether units (n_s, n_blocks) show of every block that it is within the budget.
+        """Return whether units (n_s, n_blocks) prove that every block is within the budget.
 
         One that is not makes a claim that is false; the first of them passes with probability ``level`` at most, so a
         block needs no smaller one for all of its claims.
@@ -114,7 +114,7 @@ class Certificate:
         return bool((low >= least[:, None]).all() and (high <= most[:, None]).all())
 
     def _choose_blocks(self, secret: Codes, symbol: Codes, n_symbols: int, share: float) -> Codes:
-        """Block of each symbol: the one that shows least is put to another, until all show enough.
+        """Block of each symbol: the block with least evidence is merged into another until all have enough.
 
         To one with which it does, if there is one that did not by itself, and the smallest of them; else to that with
         which it shows most. Symbols that nobody has here who chooses go to the largest block.
@@ -142,6 +142,6 @@ class Certificate:
         return whole
 
     def _predict_evidence(self, counts: NDArray[np.int64]) -> Vector:
-        """Predict the evidence of certifying units for blocks of the designing ones, in nats; 0 for none."""
+        """Expected evidence of certifying units for blocks of the designing units, in nats; 0 for none."""
         n = counts.sum(axis=0)
         return least_shown((counts + 0.5) / (n + 1), *self.expected, n * (1 - DESIGN_SHARE) / DESIGN_SHARE)

@@ -1,4 +1,4 @@
-"""Releases of tables whose rows belong to units, month after month, with one budget for all that a unit is released."""
+"""Releases of tables with several rows per unit, month after month, with one budget per unit for all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from sanitize.over_time._book import hold_lock, ledger_path, stamp
 from sanitize.over_time._unit_book import UnitBook
 from sanitize.over_time._unit_rows import design_unit_rows, digest_numbers, release_rows, row_texts, unit_digests
 from sanitize.release.designer import refuse_noisy
-from sanitize.release.first_pass import RowCounts
+from sanitize.release.first_pass import MemoryTable
+from sanitize.release.fit import PLAIN, FitOptions
 from sanitize.tables.frame import Table
 
 if TYPE_CHECKING:
@@ -35,13 +36,14 @@ if TYPE_CHECKING:
 
 Frame = TypeVar("Frame")
 _NO_NOISE = (
-    "a unit ledger counts secrets without noise; leave it out, and add up eps and delta of all fits of the table"
+    "a unit ledger counts sensitive values without noise; leave it out, and add up eps and delta of all fits of the "
+    "table"
 )
 
 
 @dataclass(frozen=True)
 class UnitLedger:
-    """Releases of tables whose rows belong to units (patients, say), with a budget for all that a unit is released.
+    """Ledger for tables with several rows per unit (a patient, say), with one budget for all that a unit is released.
 
     A unit may have many rows, in one table or in a table every month. The channel draws for each unit and value once
     and for all, by a keyed function of both, so that a value that stays adds nothing. What changes is told given what
@@ -120,7 +122,7 @@ class UnitLedger:
                 if wanted is None or unit is None:
                     raise LedgerError(
                         f"there is no unit ledger {self.path.name!r}; make it with UnitLedger(path, budget, unit=...), "
-                        "the budget of all that a unit is released and the column that identifies individuals"
+                        "the limit of all releases of a unit together and the column that identifies individuals"
                     )
                 UnitBook.empty(wanted, unit, least, confidence).write(self.path)
         book = UnitBook.read(self.path)
@@ -132,21 +134,21 @@ class UnitLedger:
             object.__setattr__(self, name, book_value)
 
     def __len__(self) -> int:
-        """Releases recorded."""
+        """Number of releases recorded."""
         return len(UnitBook.read(self.path).releases)
 
     def remove_if_empty(self) -> None:
-        """Take the file away where nothing is recorded in it: a first release that failed leaves no ledger behind."""
+        """Delete the file if nothing is recorded in it: a failed first release leaves no ledger behind."""
         with hold_lock(self.path):
             if self.path.exists() and not len(self):
                 self.path.unlink()
 
     def report(self) -> UnitReport:
-        """Report what all releases so far revealed about each unit, and what is left."""
+        """Report what all releases so far reveal about each unit, and what is left."""
         return UnitBook.read(self.path).report()
 
     def groups(self, units: ArrayLike) -> Codes:
-        """Number of the group of each unit: those of one number were released the same. For the owner's eyes.
+        """Group number of each unit: units of one number were released the same. For the owner's eyes.
 
         Parameters
         ----------
@@ -166,7 +168,7 @@ class UnitLedger:
         return unit_groups[number]
 
     def check(self, rows: Any, sanitizer: Designer) -> UnitReport:
-        """The report as it would be after one more release; nothing is recorded.
+        """Report after one more release; nothing is recorded.
 
         Parameters
         ----------
@@ -183,7 +185,7 @@ class UnitLedger:
         return release_rows(book, release, table, words)[0].report()
 
     def release(self, rows: Frame, sanitizer: Designer) -> Frame:
-        """Release a table and record what its units were told.
+        """Release a table and record what each of its units was released.
 
         Parameters
         ----------
@@ -219,7 +221,7 @@ class UnitLedger:
     def spending(
         self, rows: Mapping[str, Any], sanitizer: Designer, *, target: Path | None = None
     ) -> Iterator[tuple[FittedRelease, RandomWords, NDArray[np.int32]]]:
-        """Record a release for the time of a block that makes it, and take it back if the block fails.
+        """Record a release while a block writes it, and remove the entry if the block fails.
 
         It is recorded before the block, so that a process that is killed has spent and not saved. Where ``target`` has
         changed when the block fails, the release stays recorded, for somebody may have it. Another release waits for
@@ -255,7 +257,7 @@ class UnitLedger:
 
 
 def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tuple[FittedRelease, RandomWords]:
-    """The fitted release of a sanitizer, and the noise that prints it: other noise for every release of one key.
+    """Fitted release of a sanitizer, and the noise to draw it, which differs for every release of one key.
 
     Under a confidence it is that of its recipe on rows of the units that choose, for the others must not.
     """
@@ -265,8 +267,8 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
     recipe, release = sanitizer.recipe(), sanitizer.bare_release()
     if recipe.side_columns:
         raise InvalidParameter(
-            "side_columns limits what one release tells those who know columns of a row, and units are told of "
-            "several: leave it out here"
+            "side_columns limits what one release reveals to readers who know columns of a row, and units have "
+            "several releases: leave it out here"
         )
     words = random_words(recipe.random_state)
     if isinstance(words, NoiseKey):
@@ -276,7 +278,7 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
     table = rows if isinstance(rows, Table) else Table.from_native(pa.table(dict(rows)))
     if recipe.confidence is not None:
         recipe = recipe.with_changes(confidence=None)  # of rows, which are no independent draws
-    layout, source = recipe.layout(design_unit_rows(book, table))
-    spec = replace(recipe.specification(), is_priced=False)
-    fitted = recipe.design(spec, layout, RowCounts.from_table(layout, source))
+    chosen = MemoryTable(design_unit_rows(book, table))
+    layout = recipe.learn_layout(recipe.roles(chosen), chosen, PLAIN)
+    fitted = recipe.design(layout, chosen.count(layout, "shuffle"), FitOptions(is_priced=False))
     return replace(fitted.bare(), handle_unknown="high_risk"), words

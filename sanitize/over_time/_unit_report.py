@@ -1,4 +1,4 @@
-"""Report of all releases together on each unit, and what is left to reveal."""
+"""Report of the joint leakage of all releases about each unit, and the remaining budget."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class UnitEntry:
 
 
 def log_extremes(lifts: Vector) -> tuple[float, float]:
-    """Logarithms of the least and the largest lift, -inf of 0."""
+    """Logarithms of the least and the largest lift; -inf for 0."""
     log_lifts = logs(lifts)
     return float(log_lifts.min()), float(log_lifts.max())
 
 
 @dataclass(frozen=True)
 class UnitReport:
-    """Leakage of all releases of a unit ledger together about each unit's secret: figures are exact, for these units.
+    """Joint leakage of all releases of a unit ledger about each unit's sensitive value, exact for these units.
 
     Attributes
     ----------
@@ -103,17 +103,17 @@ class UnitReport:
 
     @property
     def ok(self) -> bool:
-        """True if whatever was released to any unit is within the budget."""
+        """True if everything that was released for any unit is within the budget."""
         return self.excess <= VERDICT_TOLERANCE
 
     @property
     def room(self) -> float:
-        """Nats by which groups can still be split, mean over the units."""
+        """Mean over the units of the nats by which their groups can still be split."""
         return self.releases[-1].room if self.releases else math.inf
 
     @property
     def more_releases(self) -> float:
-        """Releases until groups cannot be split any more, at the mean pace so far; inf where there was no pace."""
+        """Releases until groups cannot be split further, at the mean pace so far; inf if there was none."""
         if not self.releases:
             return math.inf
         paid = math.log(max(self.releases[0].n_units / self.min_units, 1.0)) - self.room
@@ -124,35 +124,35 @@ class UnitReport:
         figures = {**vars(self), "room": self.room, "more_releases": self.more_releases}
         return {
             "ok": self.ok,
-            "holds_for": "these units" if self.confidence is None else "the source of these units",
+            "holds_for": "these units" if self.confidence is None else "the population of these units",
             **{name: exact(value) if isinstance(value, float) else value for name, value in figures.items()},
             "budget": budget_to_dict(self.budget),
             "releases": [entry.to_dict() for entry in self.releases],
         }
 
     def to_json(self) -> str:
-        """The report as JSON."""
+        """Return the report as JSON."""
         return json.dumps(self.to_dict(), indent=2)
 
     @property
     def summary(self) -> tuple[str, str, str]:
-        """For whom it holds, how likely it makes a secret, and what is left."""
+        """Sentences on whom the report covers, the limit on a sensitive value, and what is left."""
         whom = "these units"
         if self.confidence is not None:
-            whom = f"the source of these units ({level(self.confidence)} sure) and for these units"
+            whom = f"the population of these units ({level(self.confidence)} sure) and for these units"
         verdict = f"holds for {whom}" if self.ok else "OVER THE BUDGET for these units"
         more = self.more_releases
         pace = f"about {_count_text(round(more), 'more release')} at this pace" if more < _MANY else "no end in sight"
         return (
             f"{verdict}: {_count_text(len(self.releases), 'release')} of {self.n_units} units (column {self.unit!r})",
-            f"all that a unit was released makes a secret {times(self.least_log_lift)} to "
+            f"all releases of a unit together make a sensitive value {times(self.least_log_lift)} to "
             f"{times(self.largest_log_lift)} times as likely",
-            f"left: groups can be split by {self.room:.2f} nats in the mean, {pace}; after that a group is told "
-            "nothing new",
+            f"left: groups can be split by {self.room:.2f} nats on average, {pace}; after that a group gets nothing "
+            "new",
         )
 
     def to_text(self) -> str:
-        """The report for people; it names no sensitive value."""
+        """Return the report as text, which names no sensitive value."""
         return render_template("over_time/units.txt.jinja", report=self, budget=budget_words(self.budget), times=times)
 
 

@@ -1,4 +1,4 @@
-"""Rows of a table as units, secrets and kept symbols, and what each of them is released as."""
+"""Rows of a table as units, sensitive values and kept symbols, and the release of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BLOCK_LANE = 1 << 21
 def release_rows(
     book: UnitBook, release: FittedRelease, table: Mapping[str, Any], random_words: RandomWords
 ) -> tuple[UnitBook, NDArray[np.int32]]:
-    """The book with one more release, and the released symbol of each row of a table, -1 of one that is withheld.
+    """Book with one more release, and the released symbol of each row of a table, -1 for a withheld row.
 
     A row is drawn through the channel of the release as its unit is always drawn for that value. Several rows of a unit
     are told one after another. Equal ones are no exception: that they are equal would tell something, too. Rows beyond
@@ -69,8 +69,8 @@ def release_rows(
     shown = released >= 0
     if not shown.any():
         raise LedgerError(
-            f"no row can be released: one is printed only from at least {book.least} units that were released the same "
-            "so far; give more units, or begin a ledger with a smaller min_units"
+            f"no row can be released: each needs at least {book.least} units with the same earlier releases; give "
+            "more units, or begin a ledger with a smaller min_units"
         )
     distribution = rows[rows.any(axis=1)][:, rows.any(axis=0)] / rows.sum()
     lifts = distribution / distribution.sum(axis=0) / distribution.sum(axis=1, keepdims=True)
@@ -81,7 +81,7 @@ def release_rows(
 
 
 def _number_values(book: UnitBook, outputs: Alphabet) -> tuple[UnitBook, Codes, Codes]:
-    """Return the book with the values that can be printed, the number of each symbol's value, and the symbol of each.
+    """Return the book with the values that can be released, the number of each symbol's value, and the inverse.
 
     Both end with -1, so that -1 as a place stands for nothing in either.
     """
@@ -98,7 +98,7 @@ def _number_values(book: UnitBook, outputs: Alphabet) -> tuple[UnitBook, Codes, 
 def _partition_groups(
     book: UnitBook, units: Codes, source_symbols: Codes, drawn: NDArray[np.int32], earlier_symbols: Codes
 ) -> tuple[Codes, Vector]:
-    """Block of each unit, 0 where it is told nothing new; and the part that is left of the share of each group."""
+    """Block of each unit, 0 for one that is released nothing new; and the rest of each group's error share."""
     counting, is_first = Counting(book.sizes[0], book.budget, book.least), len(book.sizes) == 1
     proof = book.confidence and Certificate.from_counts(counting, book.chosen, book.budget, book.confidence)
     sizes = np.bincount(book.group, minlength=len(book.sizes))
@@ -123,7 +123,7 @@ def _partition_groups(
 
 
 def _record_turn(book: UnitBook, units: Codes, blocks: Codes, printed: Codes, error_shares: Vector) -> UnitBook:
-    """The book after some units were printed a value each; a block that is all of a group is no new one.
+    """Book after some units were released one value each; a block that is the whole group is no new one.
 
     A group keeps the part of its share that ``error_shares`` says; of those who were told something new, each new group
     has as much of it as it has of the units that choose, and those who were absent keep some.
@@ -158,15 +158,15 @@ def _record_turn(book: UnitBook, units: Codes, blocks: Codes, printed: Codes, er
 
 
 def _sample(printed: Codes) -> Codes:
-    """Some of the values that were printed, which are drawn in any order."""
+    """Sample of the released values, whose order is random."""
     return printed[np.arange(SAMPLE) * len(printed) // SAMPLE]
 
 
 def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, Any]) -> tuple[UnitBook, Codes, int]:
-    """The book with the units of a table, the number of each row's unit in it, and how many of them are new."""
+    """Book with the units of a table, the number of each row's unit in it, and the number of new ones."""
     layout = release.layout
     if set(layout.sensitive) == set(layout.read):
-        raise LedgerError("what is told of a unit needs a secret; name the sensitive columns of the sanitizer")
+        raise LedgerError("a release by unit needs sensitive columns; name them in the sanitizer")
     if book.unit in (*layout.sensitive, *layout.read):
         raise ColumnError(
             f"the unit column {book.unit!r} must be neither sensitive nor public; name another", book.unit
@@ -177,7 +177,7 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     names = tuple(sorted(layout.sensitive))
     unit_texts, unit = row_texts(table, [book.unit])
     if json.dumps([None]) in unit_texts:
-        raise ColumnError(f"column {book.unit!r} has missing values, and every row must say whose it is", book.unit)
+        raise ColumnError(f"column {book.unit!r} has missing values, and every row must have one", book.unit)
     secret_texts, secret = row_texts(columns, names)
     if not len(unit):
         raise ColumnError("the table has no rows, so there is nothing to release")
@@ -191,7 +191,7 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     if mixed:
         raise LedgerError(
             f"the sensitive columns have several values for one unit {mixed} times, here or in an earlier release; "
-            "give every row of a unit one secret, for example whether it ever had the diagnosis"
+            "give every row of a unit one sensitive value, for example whether it ever had the diagnosis"
         )
     if not book.releases:
         sizes, chosen = (
@@ -203,7 +203,7 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
 
 
 def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes, NDArray[np.uint8]]:
-    """Number of each unit's secret in the book, and the digests of all secrets; those of the first release make it."""
+    """Number of each unit's sensitive value in the book, and the digests of all values; the first release sets them."""
     digests = text_digests(book.key, [f"secret:{text}" for text in texts])
     if not book.releases:
         return secret, digests
@@ -211,8 +211,8 @@ def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes
     strange = int((of_text[secret] < 0).sum())
     if strange:
         raise LedgerError(
-            f"{strange} units have a value of the sensitive columns that no unit of the first release had, so there is "
-            "no share to hold it against; pool it with another value, or begin a new ledger"
+            f"{strange} units have a value of the sensitive columns that no unit of the first release had, so there "
+            "is no frequency to compare it with; pool it with another value, or begin a new ledger"
         )
     return of_text[secret], book.secrets
 
@@ -223,8 +223,8 @@ def design_unit_rows(book: UnitBook, table: Table) -> Table:
     chosen = np.flatnonzero(is_design_unit(unit_digests(book, texts))[unit])
     if not len(chosen):
         raise LedgerError(
-            f"with confidence a fifth of the units choose what is told of all, and of {len(texts)} there is none; give "
-            "more units, or begin a ledger without confidence"
+            f"with confidence a fifth of the units is used to design the release, and {len(texts)} units are too few; "
+            "give more units, or begin a ledger without confidence"
         )
     return table.take(chosen)
 
@@ -235,13 +235,13 @@ def unit_digests(book: UnitBook, texts: Sequence[str]) -> NDArray[np.uint8]:
 
 
 def digest_numbers(book_digests: NDArray[np.uint8], digests: NDArray[np.uint8]) -> Codes:
-    """Number of each digest among those known, -1 where it is not."""
+    """Number of each digest among the known ones, -1 if unknown."""
     number = {bytes(row): place for place, row in enumerate(book_digests)}
     return np.array([number.get(bytes(row), -1) for row in digests], np.intp)
 
 
 def row_texts(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], Codes]:
-    """Distinct rows of some columns as texts, equal ones for equal values of any type; and the number of each row's."""
+    """Distinct rows of some columns as texts, equal for equal values of any type; and the number of each row's text."""
     levels, codes = [], []
     for name in names:
         values, column_codes = factorize(as_arrow(table[name], name), name)
@@ -252,13 +252,13 @@ def row_texts(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str]
 
 
 def _plain(values: Sequence[Any]) -> list[str | None]:
-    """Values as texts, the same whether a column holds numbers or their digits; last what stands for a missing one."""
+    """Values as texts, the same whether a column holds numbers or their digits; the last one stands for missing."""
     whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
     return [*map(str, whole), None]
 
 
 def _rows_as_texts(levels: Sequence[list[str | None]], rows: NDArray[np.int32]) -> list[str]:
-    """Rows of codes as texts, no two of which are the same for different rows."""
+    """Rows of codes as texts that differ for different rows."""
     return [json.dumps([level[code] for level, code in zip(levels, row, strict=True)]) for row in rows]
 
 
@@ -279,7 +279,7 @@ def _symbols(alphabet: Alphabet) -> list[str]:
 
 
 def _turns(unit: Codes) -> list[Codes]:
-    """The first row of each unit, then the second of those that have one, and so on."""
+    """First row of each unit, then the second row of each unit that has one, and so on."""
     order = np.argsort(unit, kind="stable")
     starts = np.r_[True, np.diff(unit[order]) != 0]
     turn = np.arange(len(unit)) - np.flatnonzero(starts)[np.cumsum(starts) - 1]
@@ -288,7 +288,7 @@ def _turns(unit: Codes) -> list[Codes]:
 
 
 def _column_shares(channel: Channel, codes: NDArray[np.int32], released: NDArray[np.int32]) -> dict[str, float]:
-    """I(X_j;Y)/H(X_j) of each column among rows, less what chance adds to it in the mean [Miller-Madow]."""
+    """Share I(X_j;Y)/H(X_j) of each column among rows, less its expectation by chance [Miller-Madow]."""
     shares = {}
     for name, of_symbol in zip(channel.inputs.columns, channel.inputs.codes.T, strict=True):
         x = of_symbol[codes]

@@ -1,4 +1,4 @@
-"""Whole people: tables in which one of them has several rows, in several tables."""
+"""Whole people: tables in which one person has several rows, in one or several tables."""
 
 from sanitize.people._profiles import Child
 from sanitize.people._release import UnitRelease

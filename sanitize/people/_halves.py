@@ -1,4 +1,4 @@
-"""Units in two: the earlier half of the rows of each, and the later one, as units of their own."""
+"""Units split in two: the earlier and the later half of the rows of each, as separate units."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def halve_units(
     read: Mapping[str, Table], key: str, children: Mapping[str, Child], root: str | None, units: Any
 ) -> dict[str, pa.Table]:
-    """Tables in which unit i is two: 2i has the earlier half of its rows, 2i + 1 the later; both have its own columns.
+    """Tables with each unit i split: 2i has the earlier half of its rows, 2i + 1 the later; own columns are copied.
 
     Tables of the second level follow the rows that they belong to.
     """
@@ -42,7 +42,7 @@ def halve_units(
 
 
 def side_by_side(whole: OwnedRows, halves: OwnedRows) -> dict[str, Any]:
-    """Columns of units: their own, and what each half of their rows amounts to."""
+    """Columns of units: their own, and the summaries of each half of their rows."""
     names = [name for name in whole.columns if name not in whole.summary_names]
     columns = {name: whole.columns[name] for name in names}
     for half, words in enumerate(("earlier", "later")):

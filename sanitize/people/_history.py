@@ -1,4 +1,4 @@
-"""Rows of an owner, written one after another: each given its owner, the row before and its own other columns."""
+"""Model of an owner's rows in order, each given its owner, the row before and its own other columns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Shares: TypeAlias = "Mapping[str, Mapping[str, Vector]]"
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Whose rows they are.
+    """Owner of each row.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Owners:
     features: NDArray[np.float32]
 
     def kinds(self, codes: Codes, column: ClassColumn) -> tuple[Any, Codes]:
-        """Regression tree by which owners differ most in a column, and the leaf of the owner of each row."""
+        """Regression tree that separates owners by a column, and the leaf of each row's owner."""
         from sklearn.tree import DecisionTreeRegressor
 
         counts = np.bincount(codes, minlength=column.n_groups)
@@ -79,7 +79,7 @@ class Owners:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One column: how its state follows from the kind of its owner, the row before, and another column of its row.
+    """One column: its state depends on the kind of its owner, the row before, and another column of its row.
 
     Their weights are multiplied. A state is a group of values.
     """
@@ -96,7 +96,7 @@ class _Column:
         return self.column.n_groups
 
     def target_rows(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
-        """Rows of each owner that are to be in each state; the kind of owner decides states of other values."""
+        """Number of rows of each owner that should be in each state; the kind of owner decides for other values."""
         wanted, is_wanted = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
         values = python_values(self.column.values, self.column.name)
         for place in np.flatnonzero(self.column.places >= 0):
@@ -115,7 +115,7 @@ class _Column:
 
 @dataclass(frozen=True, eq=False)
 class HistoryModel:
-    """A chain of rows for each owner, whose pairs of states are those that many units have.
+    """Chain of rows for each owner, with pairs of states that many units have.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class HistoryModel:
         return cls(tuple(names[place] for place in order), tuple(columns))
 
     def tilt(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Self:
-        """Return the model with weights under which generated rows follow one another as those of the table do.
+        """Return the model with weights that make generated rows follow one another as those of the table do.
 
         What is known of generated owners differs a little from what is known of those of the table.
 
@@ -254,7 +254,7 @@ class HistoryModel:
         return columns
 
     def transition_distance(self, states: Codes, of_row: Codes) -> float:
-        """Total variation of what follows what in printed rows from that of the rows it was learned from, at most."""
+        """Largest total variation between the transitions in generated rows and those of the original rows."""
         distances = []
         for codes, column in zip(states, self.columns, strict=True):
             pairs = _counts(_preceding_states(codes, of_row, column.n_states), codes, column.pairs.shape)
@@ -262,20 +262,20 @@ class HistoryModel:
         return float(max(distances))
 
     def features(self, table: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Return what is known of rows, for the rows that they own."""
+        """Return the known features of owners, for the rows that they own."""
         encoded = [c.column.encode(table[name]) for name, c in zip(self.names, self.columns, strict=True)]
         return np.stack(encoded, axis=1).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """The unit of each row, by which pairs of states are told that many have."""
+    """Unit of each row, to decide which pairs of states many units have."""
 
     of_row: Codes
     n: int
 
     def groups(self, column: ArrowColumn, name: str, most: int, shares: Vector) -> ClassColumn:
-        """Groups of the values of a column, by which each unit has a value once: what many have is not one unit's."""
+        """Groups of the values of a column, counting each unit once, so that frequent values belong to many units."""
         values, codes = ascending(column, name)
         places = np.where(codes < 0, len(values), codes)
         once = np.unique(self.of_row * (len(values) + 1) + places) % (len(values) + 1)
@@ -283,7 +283,7 @@ class _Units:
         return ClassColumn.fit(column, name, values, once, units, most, shares=shares)
 
     def pairs(self, former: Codes, latter: Codes, shape: tuple[int, int]) -> Vector:
-        """Rows of each pair of states; those of pairs of few units are spread as their states leave rows to spread.
+        """Rows of each pair of states; pairs of few units are spread in proportion to the remaining rows.
 
         Pairs that do not occur may, but seldom, unless chance would give many rows.
         """
@@ -299,29 +299,29 @@ class _Units:
 
 
 def _preceding_states(codes: Codes, of_row: Codes, n_states: int) -> Codes:
-    """State of the row before of the same owner; one more state where there is none."""
+    """State of the previous row of the same owner; an extra state if there is none."""
     return np.where(run_starts(of_row), n_states, np.append(n_states, codes[:-1])[: len(codes)])
 
 
 def run_starts(of_row: Codes) -> Mask:
-    """Which rows are the first of their owner, where those of each stand together."""
+    """Mask of the first row of each owner, when each owner's rows are adjacent."""
     return np.append(True, of_row[1:] != of_row[:-1])[: len(of_row)]
 
 
 def _counts(left: Codes, right: Codes, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Rows of each pair of states."""
+    """Number of rows with each pair of states."""
     return np.bincount(left * shape[1] + right, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _shares(counts: NDArray[np.int64]) -> Vector:
-    """Shares of states, rare ones less than they are; as counted where all are rare."""
+    """Shares of states, reduced for rare ones; unchanged if all are rare."""
     soft = threshold_counts(counts)
     soft = soft if soft.any() else counts.astype(np.float64)
     return np.asarray(soft / max(soft.sum(), 1))
 
 
 def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units: int) -> tuple[list[int], list[int]]:
-    """Columns in their order, and of each the place of the one that it is drawn given; -1 for the first."""
+    """Columns in order, and for each the position of the column that it depends on; -1 for the first."""
     shared = np.zeros((len(codes), len(codes)))
     step = max(1, len(codes[0]) // _ROWS)
     for left in range(len(codes)):
@@ -334,7 +334,7 @@ def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units
 
 
 def _spanning_tree(shared: Vector, words: RandomWords, n_units: int) -> list[tuple[int, int]]:
-    """Parent and child of each edge of the tree of most information, parents first [ChowLiu].
+    """Parent and child of each edge of the tree of largest mutual information, parents first [ChowLiu].
 
     Noise of the size of what one unit could change is added to the information, so that an edge reveals nobody.
     """
@@ -354,7 +354,7 @@ def _spanning_tree(shared: Vector, words: RandomWords, n_units: int) -> list[tup
 
 
 def _draw_rows(weights: Sequence[Vector], conditions: Sequence[Codes], word: NDArray[np.uint64]) -> Codes:
-    """A state of each row, by the product of the weights that it is given."""
+    """Draw a state for each row, in proportion to the product of the given weights."""
     keys = np.zeros(len(word), np.intp)
     for table, values in zip(weights, conditions, strict=True):
         keys = keys * len(table) + values
@@ -363,6 +363,7 @@ def _draw_rows(weights: Sequence[Vector], conditions: Sequence[Codes], word: NDA
     weight = np.prod([table[row] for table, row in zip(weights, rows, strict=True)], axis=0)
     lost = ~weight.any(axis=1)  # no state may be beside all of them
     weight[lost] = weights[-1][rows[-1][lost]]
+    weight[~weight.any(axis=1)] = 1.0  # of what follows this one nothing was counted
     weight = np.ceil(weight * (_LARGEST / weight.max(axis=1, keepdims=True))).astype(np.int64)
     width = weight.shape[1]
     first = inverse.ravel() * width

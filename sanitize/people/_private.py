@@ -1,4 +1,4 @@
-"""Units under differential privacy: one record of each, which follows from its own rows, and rows of their model."""
+"""Units under differential privacy: one record per unit, from its own rows, and rows generated from their model."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _reword_for_units(words: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FlatRecords:
-    """A record of each unit that follows from the rows of this unit alone: one unit more changes a count by 1.
+    """Record of each unit from the rows of this unit alone: one more unit changes a count by 1.
 
     It holds the profile, and of each table a row chosen at random, with the one before it: one of those of the unit,
     and further below of those of the row that was chosen above. What columns it has, and what these may hold, is
@@ -79,7 +79,7 @@ class FlatRecords:
 
     @classmethod
     def from_units(cls, root: OwnedRows, recipe: LatentClassReleaseRecipe) -> FlatRecords:
-        """Records of units.
+        """Make the records of units.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class FlatRecords:
         rows_of = dict[str, Any]()
         for rows in root.below:
             if rows.n_nobody:
-                words = f"table {rows.name!r} has rows that belong to nobody: with record_dp leave them out"
+                words = f"table {rows.name!r} has rows without a person: with record_dp leave them out"
                 raise ColumnError(words, rows.child.key)
             for name in rows.columns:
                 column = rows.distances(name)
@@ -117,14 +117,12 @@ class FlatRecords:
                     )
                     values[label] = levels.to_pylist()
         if duplicates := sorted(columns.keys() & root.columns.keys()):
-            raise ColumnError(
-                f"column {duplicates[0]!r} of table {root.name!r} is there twice; rename it", duplicates[0]
-            )
+            raise ColumnError(f"column {duplicates[0]!r} of table {root.name!r} occurs twice; rename it", duplicates[0])
         recipe = recipe.with_changes(bins=bins, record_dp=replace(promise, values=values))
         return cls(root, recipe, columns, layout, alphabets, key.derive("values of rows"))
 
     def generate_rows(self, records: Mapping[str, Any]) -> OwnedRows:
-        """Rows of records of the model, which nobody has: of each its chosen row, as often as it says it has rows."""
+        """Rows of generated records: for each, its sampled row, repeated as often as its number of rows."""
         root = replace(self.root, columns={name: records[name] for name in self.root.columns})
         return self._generate_children(root, records, np.arange(len(root.owner)))
 
@@ -146,7 +144,7 @@ class FlatRecords:
     def _values(
         self, rows: OwnedRows, name: str, records: Mapping[str, Any], row_record: NDArray[np.intp], which: str = "{}"
     ) -> tuple[pa.Array, NDArray[np.bool_]]:
-        """Values of a column of records, those of others where there are none; and where there are none."""
+        """Values of a column of records, with other values where they are missing; and the mask of missing ones."""
         label = rows.label(name)
         alphabet, column_name = self._alphabets[label], which.format(label)
         codes = np.asarray(records[column_name].cast(pa.int64()))
@@ -162,7 +160,7 @@ class FlatRecords:
 def _with_usual(
     root: OwnedRows, bins: dict[str, Any], values: dict[str, Sequence[Any]]
 ) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
-    """Return the declared bins and values, with those of columns that rows come to; owners without rows miss them."""
+    """Return the declared bins and values with those of row summaries; owners without rows miss them."""
     for above, below in ((root, root.below), *((rows, rows.children) for rows in root.below)):
         means = {f"{rows.name}: mean of {name}": rows.label(name) for rows in below for name in rows.columns}
         for name in above.summary_names - {rows.count for rows in above.children}:
@@ -176,7 +174,7 @@ def _with_usual(
 def _choose_rows(
     above: OwnedRows, owner: NDArray[np.intp], key: NoiseKey
 ) -> Iterator[tuple[OwnedRows, NDArray[np.intp], NDArray[np.intp]]]:
-    """A row of each unit and the one before it, of all tables below; -1 where there is none."""
+    """Sampled row of each unit and the row before it, for all tables below; -1 if there is none."""
     for rows in above.children:
         number = np.append(np.bincount(rows.owner, minlength=rows.n_owners), 0)[owner]
         first = np.append(np.searchsorted(rows.owner, np.arange(rows.n_owners)), 0)[owner]

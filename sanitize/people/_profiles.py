@@ -1,4 +1,4 @@
-"""Tables that belong to one another as a tree of rows, and what the rows of each owner amount to."""
+"""Tables linked as a tree of rows, and summaries of the rows of each owner."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SHARES = 12
 
 @dataclass(frozen=True)
 class Child:
-    """A table whose rows belong to rows of another one, and how they do.
+    """A table whose rows belong to rows of another one, and the link.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Child:
     summaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def select_columns(self, table: pa.Table, name: str, key: str) -> pa.Table:
-        """Columns of the table of this name that are released, and its keys.
+        """Select the columns of the named table that are released, and its keys.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class Child:
 
 @dataclass(frozen=True, eq=False)
 class OwnedRows:
-    """Rows of one table, those of an owner together and in their order; those of nobody last.
+    """Rows of one table, grouped by owner and in order; rows without owner come last.
 
     Attributes
     ----------
@@ -137,32 +137,32 @@ class OwnedRows:
 
     @property
     def below(self) -> list[OwnedRows]:
-        """All that belongs to it, and to that."""
+        """All tables that belong to it, directly or indirectly."""
         return [rows for child in self.children for rows in (child, *child.below)]
 
     @property
     def n_nobody(self) -> int:
-        """Rows that belong to nobody."""
+        """Number of rows that belong to no owner."""
         return len(self.unit) - self.n_owners
 
     @property
     def count(self) -> str:
-        """Name of the number of rows among the columns of the owner."""
+        """Name of the number of rows, among the owner's columns."""
         return f"{self.name}: number of rows"
 
     @property
     def start(self) -> str:
-        """Name of the first value of the order there."""
+        """Name of the first value of the order, among the owner's columns."""
         return f"{self.name}: first {self.child.order}"
 
     def owner_rows(self, columns: Mapping[str, Any], n: int) -> NDArray[np.intp]:
-        """Rows of each of n printed owners; of all as many where they have the same number in the table."""
+        """Number of rows of each of n generated owners; the same for all if it is the same in the table."""
         if self.count not in columns:
             return np.full(n, np.searchsorted(self.owner, 1))
         return as_ordered(columns[self.count], self.count)[0].clip(0).astype(np.intp)
 
     def shares(self, profile: Mapping[str, Any], n: int) -> dict[str, dict[str, Vector]]:
-        """Shares of values among the rows of n printed owners, of columns of which their profile has them."""
+        """Shares of values among the rows of n generated owners, for columns that have them in the owners' profile."""
         result: dict[str, dict[str, Vector]] = {}
         for name in self.columns:
             start = f"{self.name}: share of {name} = "
@@ -172,12 +172,12 @@ class OwnedRows:
         return result
 
     def label(self, name: str) -> str:
-        """Return the name of a column among those of units, where all are declared."""
+        """Return the name of a column among those of units, if all are declared."""
         what = "distance of " if name == self.child.order else ""
         return name if name in self.summary_names else f"{self.name}: {what}{name}"
 
     def distance(self, printed: NDArray[np.intp]) -> float:
-        """Largest difference of the shares of owners with at most so many rows, that of Kolmogorov and Smirnov."""
+        """Largest difference between shares of owners with up to a number of rows (Kolmogorov-Smirnov)."""
         raw = np.bincount(self.owner, minlength=self.n_owners)[: self.n_owners]
         most = int(max(raw.max(initial=0), printed.max(initial=0))) + 1
         raw_shares, printed_shares = (
@@ -186,7 +186,7 @@ class OwnedRows:
         return float(np.abs(raw_shares - printed_shares).max())
 
     def distances(self, name: str) -> Any:
-        """Differences of the order column to the last row with a value, 0 in the first; other columns as they are."""
+        """Differences of the order column to the last row with a value, 0 in the first row; other columns unchanged."""
         column = self.columns[name]
         if name != self.child.order or self.before is not None:
             return column
@@ -199,7 +199,7 @@ class OwnedRows:
         )
 
     def places(self, distances: Any, start: Any, owner: NDArray[np.intp]) -> Any:
-        """The column of the order again, from the first of each owner and the distances; missing where those are."""
+        """Order column rebuilt from each owner's first value and the differences; missing if those are."""
         order = self.child.order
         assert order is not None
         # Where an owner has rows and no first one, another's is as good: what is missing is told by the distances.
@@ -216,7 +216,7 @@ class OwnedRows:
         return column.take(pa.array(np.arange(len(owner)), mask=missing))
 
     def owner_columns(self, *, is_declared: bool, plainly: bool) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the columns that its owners have of it, and the names there of those that all rows of an owner share.
+        """Return the summaries that its owners get, and their names for columns constant within owners.
 
         These are the owner's, plainly without the name of the table. Where values are declared there are none.
         """
@@ -235,7 +235,7 @@ class OwnedRows:
         return columns, shared
 
     def unit_summaries(self, n_units: int, declared: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:
-        """Return what all rows of each unit amount to; which columns there are follows from what is declared."""
+        """Return summaries of all rows of each unit; the declared columns determine which there are."""
         unit, columns = self.unit[self.owner], dict[str, Any]()
         of_units, of_some = _Groups.from_rows(unit, n_units), pa.array(unit < n_units)
         for name in (name for name in self.columns if name != self.child.order):
@@ -249,9 +249,9 @@ class OwnedRows:
         return columns
 
     def with_columns(self, columns: Mapping[str, Any], shared: Collection[str] = ()) -> OwnedRows:
-        """Return the rows with columns that others come to, but for some that are their own there."""
+        """Return the rows with added columns from other tables, except for its own."""
         if duplicates := sorted(columns.keys() & self.columns.keys()):
-            words = f"column {duplicates[0]!r} of table {self.name!r} is there twice; rename it"
+            words = f"column {duplicates[0]!r} of table {self.name!r} occurs twice; rename it"
             raise ColumnError(words, duplicates[0])
         names = self.summary_names | (columns.keys() - set(shared))
         return replace(self, columns={**self.columns, **columns}, summary_names=names)
@@ -259,7 +259,7 @@ class OwnedRows:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Rows in groups, ascending, and how many each has; rows beyond them are in none.
+    """Rows in groups, ascending, and the size of each; rows after them are in none.
 
     Columns are those of the rows of groups.
     """
@@ -280,7 +280,7 @@ class _Groups:
         return bool((codes[1:] == codes[:-1])[self.of_row[1:] == self.of_row[:-1]].all())
 
     def first_values(self, column: Any) -> Any:
-        """The first value of each group."""
+        """First value of each group."""
         return column.take(pa.array(self.first, mask=self.numbers == 0))
 
     def summary(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
@@ -304,7 +304,7 @@ class _Groups:
         return [(f"{what} of {name}", values.take(pa.array(np.arange(self.n), mask=rows == 0)))]
 
     def frequencies(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
-        """Shares or counts of the values that are declared, or of those that most groups have."""
+        """Shares or counts of the declared values, or of the values that most groups have."""
         values, codes = ascending(column, name)
         size = len(values) + 1
         groups = np.bincount(np.unique(self.of_row * size + codes + 1) % size, minlength=size)[1:]
@@ -328,7 +328,7 @@ _REDUCED = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
 def _reduce_groups(what: str, present: NDArray[Any], group: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[Any]:
-    """Mean, sum, least or largest number of each group that has so many; 0 of those without."""
+    """Mean, sum, least or largest number of each group with enough values; 0 for the others."""
     if what == "mean":
         return np.bincount(group, present, len(rows)) / np.maximum(rows, 1)
     result, seen = np.zeros(len(rows), present.dtype), np.flatnonzero(rows)
@@ -345,7 +345,7 @@ def read_units(
     own_columns: Sequence[str] | None,
     declared: Mapping[str, Sequence[Any]] | None = None,
 ) -> OwnedRows:
-    """The root with all that belongs to it, and with what that amounts to among its columns.
+    """Read the root table with all tables that belong to it, and add their summaries to its columns.
 
     Parameters
     ----------
@@ -391,7 +391,7 @@ def read_units(
 
 
 def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str) -> OwnedRows:
-    """Rows of a table by their owners in order."""
+    """Rows of a table by owner, in order."""
     native = child.select_columns(table.to_arrow(), name, key)
     if not len(native):
         raise ColumnError(f"table {name!r} holds no rows, so there is nothing to learn; leave it out")
@@ -423,13 +423,13 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
 
 
 def row_owners(native: pa.Table, key: str, keys: Any) -> NDArray[np.intp]:
-    """Place of each row's owner among keys; MISSING where it has none, UNSEEN where there is no such key."""
+    """Position of each row's owner among keys; MISSING if it has none, UNSEEN if there is no such key."""
     values, codes = factorize(native[key], key)
     return np.append(look_up(values, keys), MISSING)[codes].astype(np.intp)
 
 
 def sort_rows(native: pa.Table, owner: NDArray[np.intp], order: str | None) -> NDArray[np.intp]:
-    """Rows by owner, those of each as they stand or by a column; rows without it stay behind the one before them."""
+    """Rows by owner, in file order or sorted by a column; rows without a value stay after the one before them."""
     rows = np.argsort(owner, kind="stable")
     if order is None:
         return rows
@@ -440,7 +440,7 @@ def sort_rows(native: pa.Table, owner: NDArray[np.intp], order: str | None) -> N
 
 
 def _empty_table(table: Table) -> Table:
-    """A table of the same kind and columns; its index is nothing to print by."""
+    """Empty table of the same kind and columns, without a useful index."""
     return Table.from_native(table.native.slice(0, 0) if table.kind == "pyarrow" else table.native[:0])
 
 

@@ -1,4 +1,4 @@
-"""The release of whole people: one symbol for each, by which all of their rows in all tables are printed."""
+"""Release of whole people: one symbol for each person, from which all rows in all tables are generated."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from sanitize.people._history import HistoryModel, Owners
 from sanitize.people._private import FlatRecords
 from sanitize.people._profiles import Child, OwnedRows, read_units
 from sanitize.release.designer import RecipeDesigner, release_footer
-from sanitize.release.first_pass import RowCounts
+from sanitize.release.first_pass import MemoryTable
 from sanitize.release.layout import select
 from sanitize.release.recipes.classes import LatentClassReleaseRecipe
-from sanitize.release.recipes.promise import check_settings
-from sanitize.release.recipes.recipe import Recipe
+from sanitize.release.recipes.promise import check_settings, require_confidence
 from sanitize.release.survey import refuse_identifiers
 from sanitize.report import LeakageReport, Section
 from sanitize.tables.files.open import Among, Target, to_path, whole_table
@@ -52,7 +51,7 @@ Tables: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 
 
 class UnitRelease:
-    """Release tables in which a unit, a person say, has several rows, so that the budget is that of whole units.
+    """Release tables in which a unit (a person, say) has several rows, with a budget for whole units.
 
     The rows of a unit are summed up in one profile, and a latent class is drawn given the profile; the classes are
     designed for and certified, with as many rows as there are units. One class is released for each unit; a model
@@ -113,26 +112,31 @@ class UnitRelease:
             key, children, root = key or sanitizer.unit, children or sanitizer.tables, root or sanitizer.root
         if key is None or not children:
             raise InvalidParameter(
-                "units need key=, the column that names them, and children=, the tables of their rows"
+                "units need key=, the column that identifies them, and children=, the tables of their rows"
             )
         if ledger is not None and ledger.unit != key:
-            raise InvalidParameter(f"the ledger is of the units that {ledger.unit!r} names, and these are of {key!r}")
+            raise InvalidParameter(
+                f"the ledger identifies units by {ledger.unit!r}, and this release by {key!r}; use one column"
+            )
         self.sanitizer, self.key, self.children, self.root, self.ledger = sanitizer, key, dict(children), root, ledger
         recipe = (sanitizer._releaser() if hasattr(sanitizer, "_releaser") else sanitizer).recipe()
         if not isinstance(recipe, LatentClassReleaseRecipe):
             raise InvalidParameter("units are released through latent classes: give a LatentClassRelease")
         if recipe.promise is not None:
             check_settings(vars(recipe))
+            require_confidence(recipe.confidence, recipe.promise.keyword)
             if recipe.record_dp is None:
-                raise InvalidParameter("histories are learned without noise on secrets alone: leave secret_dp out")
+                raise InvalidParameter("secret_dp does not cover histories: leave it out, or use record_dp")
             if root is None:
                 raise InvalidParameter("record_dp needs the table with one row for each unit: name it with root=")
             if ledger is not None:
-                raise InvalidParameter("a ledger of units counts secrets without noise: leave it out with record_dp")
+                raise InvalidParameter(
+                    "a ledger of units counts sensitive values without noise: leave it out, or leave out record_dp"
+                )
         if ledger is None and getattr(sanitizer, "ledger", None) is not None and not sanitizer.is_noisy:
             raise InvalidParameter(
-                f"the policy keeps a ledger of units: give "
-                f"ledger=UnitLedger({sanitizer.ledger.name!r}, budget, unit={key!r})"
+                f"the policy keeps a ledger of units: give ledger=UnitLedger({sanitizer.ledger.name!r}, budget, "
+                f"unit={key!r})"
             )
         self._recipe = recipe
         for name, child in self.children.items():
@@ -150,7 +154,7 @@ class UnitRelease:
             )
 
     def profiles(self, tables: Tables) -> Any:
-        """One row for each unit: its own columns, and what its rows in other tables amount to.
+        """Table of one row per unit: its own columns, and summaries of its rows in other tables.
 
         What judges and analyses single rows, `sanitize.auditing.attack.judge` say, takes them for whole people.
 
@@ -168,7 +172,7 @@ class UnitRelease:
         return root.table.rebuild(root.columns)
 
     def halves(self, tables: Tables) -> Any:
-        """Profiles of two halves of the rows of each unit, the earlier and the later, side by side.
+        """Profiles of two halves of the rows of each unit, earlier and later, side by side.
 
         Of a person known by the one half and a file with the other, `sanitize.auditing.attack.judge` says whether a
         release leads from the one to the other: its ``half`` are the columns whose names begin with "later".
@@ -196,7 +200,7 @@ class UnitRelease:
                 name: whole_table(file if file.exists() else folder / name, also=None) for name, file in files.items()
             }
         if absent := [name for name in names if name not in tables]:
-            raise InvalidParameter(f"there is no table {absent[0]!r} among those given; name all of them")
+            raise InvalidParameter(f"table {absent[0]!r} is missing; give all tables that children= names")
         return {name: Table.from_native(tables[name]) for name in names}
 
     def _read(self, tables: Tables) -> OwnedRows:
@@ -212,7 +216,7 @@ class UnitRelease:
         )
 
     def fit(self, tables: Tables) -> Self:
-        """Sum up the rows of each unit, fit classes, design the channel, and learn how histories are written.
+        """Summarise the rows of each unit, fit classes, design the channel, and learn how histories are generated.
 
         Parameters
         ----------
@@ -234,10 +238,9 @@ class UnitRelease:
         secrets = select("sensitive", self._recipe.sensitive, root.table)
         for name in secrets:
             if name not in root.columns:
-                raise ColumnError(f"column {name!r} must be the units' own, the same in all rows of each", name)
+                raise ColumnError(f"column {name!r} must have the same value in all rows of a unit", name)
         public = [name for name in root.columns if name not in secrets]
-        recipe = self._recipe.with_changes(public=public, sensitive=list(secrets))
-        recipe.summaries = root.summary_names
+        recipe = self._recipe.with_changes(public=public, sensitive=list(secrets), summaries=root.summary_names)
         flat, extra_columns = None, dict[str, pa.Array]()
         if recipe.record_dp is not None:
             flat = FlatRecords.from_units(root, recipe.with_changes(public=None))  # of what is beside the profiles, too
@@ -245,18 +248,19 @@ class UnitRelease:
         for rows in root.below if flat is None else ():
             refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.summary_names}))
         self._words = random_words(recipe.random_state)
-        roles, source = Recipe.layout(recipe, Table.from_native(pa.table({**root.columns, **extra_columns})))
-        layout = replace(recipe.fit_layout(roles, source, self._words, extra_columns=extra_columns), is_shuffled=True)
+        table = MemoryTable(Table.from_native(pa.table({**root.columns, **extra_columns})))
+        layout = recipe.fit_layout(recipe.roles(table), table.columns, self._words, extra_columns=extra_columns)
+        layout = replace(layout, is_shuffled=True)
         # Of private tables below nothing is looked at from here on.
         learned = root if flat is None else flat.generate_rows(layout.source)
         self._rows = root = replace(root, children=learned.children)
-        counted = RowCounts.from_table(layout, source)
-        fitted = recipe.design(recipe.for_files(), layout, counted)
-        fitted.report.require()
-        self._release: FittedRelease = fitted
+        recipe.check_files()
+        counts = recipe.count(table, layout, "shuffle")
+        fitted = recipe.design(layout, counts)
         self._designer = RecipeDesigner(recipe)
-        fitted.assign_to(self._designer)
-        rows_of = self._release.symbol_rows(counted.table)
+        self._designer._remember(fitted)
+        self._release = self._designer._release
+        rows_of = self._release.symbol_rows(counts.table)
         if isinstance(recipe.random_state, NoiseKey):
             recipe.random_state.bind(fitted.channel, rows_of.tobytes(), None)
         self._classes = classes = layout.partition
@@ -277,7 +281,7 @@ class UnitRelease:
         return self._make_report([], history)
 
     def _learn(self, above: OwnedRows, features: Features, tried: Mapping[str, Any], tried_features: Features) -> None:
-        """Learn what prints the rows of all that belong to these."""
+        """Learn the models that generate all rows that belong to these."""
         seed = NoiseKey.from_seed(_SEED)
         for child in above.children:
             of_owner, n = _with_nobody(features, child.n_nobody), len(tried_features)
@@ -305,7 +309,7 @@ class UnitRelease:
             self._learn(child, inputs, columns, owner_features)
 
     def release(self) -> dict[str, Any]:
-        """Draw a symbol for each unit, and print its rows in all tables, under new keys and in a new order.
+        """Draw a symbol for each unit, and generate its rows in all tables, under new keys and in a new order.
 
         Returns
         -------
@@ -326,7 +330,7 @@ class UnitRelease:
 
     @property
     def _told(self) -> dict[str, Any]:
-        """Columns of units, with whose they are."""
+        """Columns of units, with the units' identifiers."""
         return {**self._rows.columns, self.key: self._rows.keys}
 
     def _generate_tables(self, release: FittedRelease, words: RandomWords, drawn: NDArray[np.int32]) -> dict[str, Any]:
@@ -349,7 +353,7 @@ class UnitRelease:
         keys: NDArray[np.intp],
         words: RandomWords,
     ) -> Iterator[tuple[str, Any, Line]]:
-        """The name, the rows, and how like the table they are, of all that belongs to printed ones."""
+        """Name, rows and similarity to the table, for every table that belongs to the generated owners."""
         for child in above.children:
             n, of_owner = len(keys), _with_nobody(features, child.n_nobody)
             numbers = np.append(child.owner_rows(printed, n), np.ones(child.n_nobody, np.intp))
@@ -372,7 +376,7 @@ class UnitRelease:
             yield from self._generate_rows(child, columns, owner_features, row_keys, words)
 
     def write(self, target: str | os.PathLike[str] | Among, *, force: bool = False) -> LeakageReport:
-        """Release into a new folder: a Parquet file ``NAME.parquet`` for each table, all of them or nothing.
+        """Release into a new folder: a Parquet file ``NAME.parquet`` for each table, all or nothing.
 
         Parameters
         ----------
@@ -405,15 +409,15 @@ class UnitRelease:
         return self.report_
 
     def _make_report(self, lines: list[Line], history: UnitReport | None) -> LeakageReport:
-        """The report of the design with what holds for whole units, and what all releases told of them."""
+        """Report of the design with the limit on whole units, and the leakage of all releases about them."""
         report = self._designer.report_
         whom = (
-            f"Whole units are released, named by {self.key!r}: all rows of one are printed from one symbol of its own."
+            f"Whole units are released, named by {self.key!r}: all rows of one are written from one symbol of its own."
         )
         words = (
             f"Each row that this report counts is a unit, named by {self.key!r}. It has one symbol, drawn once, and "
-            "all of its rows in all tables are printed from it: who reads a whole history learns no more of the secret "
-            "than the symbol tells."
+            "all of its rows in all tables are written from it: a whole history reveals no more about the sensitive "
+            "value than the symbol."
         )
         heads = ("table", "rows", "printed", "rows of an owner (KS)", "what follows what (total variation)")
         sections = [Section("units", "Whole units", words, heads if lines else (), tuple(lines))]
@@ -427,7 +431,7 @@ class UnitRelease:
 
 
 def _rebuild_table(rows: OwnedRows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:
-    """A printed table with the columns that it had, and new keys."""
+    """Rebuild a generated table with its original columns, and new keys."""
     result = {}
     for name, dtype in rows.types.items():
         if name in keys:  # numbers, or numbers as text; missing for 0
@@ -441,10 +445,10 @@ def _rebuild_table(rows: OwnedRows, columns: Mapping[str, Any], keys: Mapping[st
 
 
 def _features(classes: ClassPartition, profile: Mapping[str, Any]) -> Features:
-    """Groups of the columns of profiles: numbers within a group are generated evenly, and are not what there is."""
+    """Groups of the columns of profiles; numbers are generated uniformly within a group and differ from real ones."""
     return np.stack([c.encode(profile[c.name]) for c in classes.columns], axis=1).astype(np.float32)
 
 
 def _with_nobody(features: Features, n_nobody: int) -> Features:
-    """Features of owners, and of as many of whom nothing is known."""
+    """Features of owners, and the same features for owners about whom nothing is known."""
     return np.concatenate([features, np.full((n_nobody, features.shape[1]), np.nan, np.float32)])

@@ -1,4 +1,4 @@
-"""A reviewed release policy in TOML: every column with its role, the budget, and how the channels are designed."""
+"""Release policy in TOML, for review: every column with its role, the budget, and how the channels are designed."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Every key of a release policy, declared once: what may stand there, what is said of it, and how keys go together."""
+"""Keys of a release policy, each declared once: allowed values, error text, and rules between keys."""
 
 from __future__ import annotations
 
@@ -60,25 +60,26 @@ _DESIGNS = (*_SEARCHES, "subset-merging", "watchdog")
 
 
 def _key(kind: Any, description: str | None = None, example: str = "") -> Any:
-    """A key that must be there, and how it is written where it is not."""
+    """A required key, and an example of how to write it."""
     return Annotated[kind, Meta(description=description, extra={"example": example})]
 
 
 def _maybe(kind: Any, description: str, *owners: str) -> Any:
-    """A key that may be absent; of a channel also the mechanisms that have it."""
+    """An optional key; for keys of a channel, also the mechanisms that use it."""
     return Annotated[kind | Unset, Meta(description=description, extra={"owners": owners})], UNSET
 
 
 def _one_or_none(description: str, *words: str) -> Any:
-    """A key with a few words to choose from, which may be absent."""
+    """An optional key with a few words to choose from."""
     return _maybe(Literal[words], description)
 
 
 def _one(description: str, *words: str) -> Any:
-    """A key with a few words to choose from, the first of which is the default."""
+    """A key with a few words to choose from; the first is the default."""
     return Annotated[Literal[words], Meta(description=description)], words[0]
 
 
+# Kinds of values of several keys, so that every refusal of one says the same.
 _VERSION = field_note(f"{VERSION}, the version that this sanitize reads")
 _OPEN = "write inf for no bound"
 _LEVEL = Annotated[float, field_note("a number >= 0", _OPEN, ge=0)]
@@ -126,6 +127,7 @@ _TYPE = Annotated[
         extra_json_schema={"anyOf": [{"enum": list(TYPES)}, {"pattern": "%"}]},
     ),
 ]
+# The form of a day in the published schema, which has no type for dates.
 _ISO = {"pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _DAY = Annotated[datetime.date, field_note("a date", "write it as 2026-01-31", extra_json_schema=_ISO)]
 _PLAIN = field_note("an array of texts, numbers or booleans", 'write for example ["low", "high"]', min_length=1)
@@ -137,14 +139,14 @@ PAIRS = {("at_most", "at_least"): "times as likely", ("lower", "upper"): "nats"}
 
 
 def _times(must: str, advice: str, **range_: float) -> Any:
-    """A limit in times, or a table of such by sensitive value."""
+    """A limit in times, or a table of limits by sensitive value."""
     limit = Annotated[float, field_note(must, advice, **range_)]
     by_value = Annotated[dict[str, limit], Meta(min_length=1)]
     return Annotated[limit | by_value, field_note(must, advice)]
 
 
 _AT_MOST = _times("a number >= 1", _OPEN, ge=1)
-_AT_LEAST = _times("a number from 0 to 1", "0 lets a value rule a secret out", ge=0, le=1)
+_AT_LEAST = _times("a number from 0 to 1", "0 lets a released value rule a sensitive value out", ge=0, le=1)
 _LIMITS = form(
     "limits",
     at_most=_key(_AT_MOST, example="at_most = 2 (times as likely; inf for no bound)"),
@@ -154,18 +156,22 @@ _AVERAGE = {
     "lower": _key(_LEVEL, example="lower = 1.5 (nats; inf for no bound)"),
     "upper": _key(_LEVEL, example="upper = 0.5 (nats)"),
     "limits": _maybe(
-        _LIMITS, "Limits beside the average: times as likely that a value makes a secret, or each by value."
+        _LIMITS,
+        "Limits in addition to the average: how many times as likely a released value makes a sensitive value, or "
+        "each by value.",
     ),
 }
 _BOUNDS = {
     "lift": {
         "at_most": _maybe(
             _AT_MOST,
-            'Most times as likely that a value makes a secret, or that by the secret\'s value; "*" is all others.',
+            "At most how many times as likely a released value makes a sensitive value, or a number for each; '*' is "
+            "all others.",
         ),
         "at_least": _maybe(
             _AT_LEAST,
-            "Least times as likely that a value makes a secret, or that by the secret's value; goes with at_most.",
+            "At least how many times as likely a released value makes a sensitive value, or a number for each; goes "
+            "with at_most.",
         ),
         "lower": _maybe(_LEVEL, "The same as at_least in nats: -log(at_least)."),
         "upper": _maybe(_LEVEL, "The same as at_most in nats: log(at_most); goes with lower."),
@@ -181,8 +187,8 @@ _BOUNDS = {
 }
 _BUDGET = _key(
     Union[tuple(form(notion, ("notion", notion), **bounds) for notion, bounds in _BOUNDS.items())],  # noqa: UP007
-    "What released symbols may tell: in times as likely, or in nats.",
-    "[budget] with at_most = 1.65 and at_least = 0.37 (times as likely)",
+    "Limit on what released values may reveal: in times as likely, or in nats.",
+    "[budget] with at_most = 2 and at_least = 0.5 (times as likely), or upper = 0.69 and lower = 0.69 (nats)",
 )
 _SECRET_DP = form(
     "secret_dp",
@@ -213,7 +219,9 @@ _SETTINGS = {
     ),
     "secret_dp": _maybe(
         _SECRET_DP,
-        "Differential privacy of each row's secret, of noisy counts: { eps = 1.0, delta = 1e-6 }; needs confidence.",
+        "Differential privacy of each row's sensitive value, by noisy counts: { eps = 1.0, delta = 1e-6 }; with "
+        "latent-classes it needs confidence or kept columns, with combinations of values it has none.",
+        *_DESIGNS,
         CLASSES,
     ),
     "record_dp": _maybe(
@@ -229,12 +237,12 @@ _SETTINGS = {
     ),
     "side_columns": _maybe(
         _SOME_NAMES,
-        "Public columns that whoever reads a row may know of it: the limit holds for those who know any of them, too.",
+        "Public columns that a reader of a row may know: the limit holds for readers who know any of them, too.",
         "optimal-random-response",
     ),
     "time_limit": _maybe(
         _POSITIVE,
-        "Seconds; what a time limit cut off cannot be designed again, as verify does without a receipt.",
+        "Seconds; a design that a time limit cut off cannot be repeated, as verify does without a receipt.",
         *_SEARCHES,
     ),
     "distance": _maybe(
@@ -262,32 +270,33 @@ _CHANNEL = form(
     bins=(_key(dict[str, _CUTS], _BINS), {}),
     **_SETTINGS,
 )
+# Which mechanisms have each setting, read from the declaration so that the two cannot differ.
 OWNERS: dict[str, tuple[str, ...]] = {key: field_notes(_CHANNEL)[key]["owners"] for key in _SETTINGS}
 _COLUMNS = form(
     "columns",
     sensitive=_key(_SOME_NAMES, "Columns to protect.", 'sensitive = ["income"]'),
     public=_maybe(_SOME_NAMES, "Columns released together through one channel; omitted with [[channel]]."),
-    keep=(_key(_NAMES, "Columns released as they are; the budget covers what they tell."), ()),
+    keep=(_key(_NAMES, "Columns released unchanged; the limit covers what they reveal."), ()),
     drop=(_key(_NAMES, "Columns left out."), ()),
     person=_maybe(
         _TEXT,
-        'Column that says whose a row is, so that people are counted; "row" where each row is a person.',
+        'Column that identifies the person of a row, so that people are counted; "row" where each row is a person.',
     ),
-    weights=_maybe(_TEXT, "Column with the weight of each row; of tuples without a confidence."),
-    unit=_maybe(_TEXT, "Column that identifies individuals: what a unit was released is kept in the ledger."),
+    weights=_maybe(_TEXT, "Column with the weight of each row; without a confidence."),
+    unit=_maybe(_TEXT, "Column that identifies individuals: the ledger keeps the releases of each."),
 )
 _SUMMARIES = tuple[Literal["share", "count", "sum", "mean", "min", "max", "first", "last"], ...]
 # [[table]]: rows that belong to those of the root, or of another table.
 _TABLE = form(
     "table",
     name=_key(_TEXT, "Of the table: its file is NAME.parquet.", 'name = "visits"'),
-    public=_key(_NAMES, "Columns that are released, beside keys and order.", 'public = ["code"]'),
+    public=_key(_NAMES, "Columns that are released, in addition to keys and order.", 'public = ["code"]'),
     drop=(_key(_NAMES, "Columns left out."), ()),
     key=_maybe(_TEXT, "Column that names the row that a row belongs to; that of the units by default."),
     order=_maybe(_TEXT, "Column of numbers or dates by which the rows of one follow one another."),
     parent=_maybe(_TEXT, "Table that its rows belong to; the root by default."),
     id=_maybe(_TEXT, "Column that names its own rows, where others belong to them."),
-    summaries=(_key(dict[str, _SUMMARIES], "What of a column is in the profile of a unit."), {}),
+    summaries=(_key(dict[str, _SUMMARIES], "Part of a column that is in the profile of a unit."), {}),
 )
 _SOURCE = form(
     "source",
@@ -310,9 +319,9 @@ DOCUMENT = form(
     workers=_maybe(
         _WHOLE[1], "Threads that read, count and draw; all cores by default. The output is the same for any."
     ),
-    source=_maybe(_SOURCE, "How a text file is read; what is left out is inferred from it."),
+    source=_maybe(_SOURCE, "How a text file is read; the rest is inferred from the file."),
     types=(
-        _key(dict[str, _TYPE], "What a column holds: one of the words, or how its dates are written, as %d.%m.%Y."),
+        _key(dict[str, _TYPE], "Type of a column: one of the words, or the format of its dates, as in %d.%m.%Y."),
         {},
     ),
     join=(
@@ -324,7 +333,7 @@ DOCUMENT = form(
     ),
     receipt=_maybe(
         _TEXT,
-        "File for what verify draws the release again by; in a folder that is not handed out, relative to this file.",
+        "File for the receipt that verify needs; in a folder that is not handed out, relative to this file.",
     ),
     root=_maybe(_TEXT, "Table with one row for each unit, where rows of others belong to it."),
     table=(_key(list_form(_TABLE), "Tables whose rows belong to those of the root."), []),
@@ -352,7 +361,7 @@ def notion_name(budget: Any) -> str:
 
 
 def check(document: Any) -> None:
-    """Refuse what no key tells alone.
+    """Refuse combinations of keys that are invalid together.
 
     Raises
     ------
@@ -391,8 +400,8 @@ def check(document: Any) -> None:
     elif notion_name(budget) not in MERGING:
         raise invalid_key(
             "budget.notion",
-            "must limit what is told about the sensitive columns (lift, ldp, l1, chi2 or alpha) where several channels "
-            "or kept columns are released together; give the channel a budget of its own",
+            "must limit what is revealed about the sensitive columns (lift, ldp, l1, chi2 or alpha) where several "
+            "channels or kept columns are released together; give the channel a budget of its own",
         )
     else:
         for where, part in parts.items():
@@ -402,14 +411,14 @@ def check(document: Any) -> None:
     elif columns.unit is not UNSET and document.ledger is UNSET:
         raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
     if columns.unit is not UNSET and document.receipt is not UNSET:
-        raise invalid_key("receipt", "is not for units, which are told given what they were told before; leave it out")
+        raise invalid_key("receipt", "cannot be used with units, whose releases depend on earlier ones; leave it out")
     for name in PROMISES:
         if any(getattr(part, name) is not UNSET for part in parts.values()):
-            _check_promise(document, parts.values(), f"channel.{name}")
+            _check_promise(document, parts.values(), name)
 
 
 def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
-    """Refuse tables of units without what they need, and with what they have not."""
+    """Refuse tables of units that lack required keys or have keys that do not apply."""
     if not document.table:
         raise missing("table", '[[table]] with name = "visits" and public = ["code"]')
     if document.root is UNSET:
@@ -423,11 +432,11 @@ def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
         if part.mechanism != CLASSES:
             raise invalid_key(f"{where}.mechanism", f"must be {CLASSES}, through which tables of units are released")
     if document.rows == "keep":
-        raise invalid_key("rows", "must be shuffle: units are printed under new keys")
+        raise invalid_key("rows", "must be shuffle: units are written under new keys")
 
 
 def _check_bounds(where: str, budget: Any) -> None:
-    """Both bounds, and both in one unit."""
+    """Check that both bounds are given, in the same unit."""
     keys_by_unit = [[key for key in pair if getattr(budget, key) is not UNSET] for pair in PAIRS]
     examples = {"at_most": "1.65", "at_least": "0.37", "lower": "1.0 (nats; inf for no bound)", "upper": "0.5 (nats)"}
     if all(keys_by_unit):
@@ -440,7 +449,7 @@ def _check_bounds(where: str, budget: Any) -> None:
 
 
 def _check_several(channels: list[Any]) -> None:
-    """Channels with names, public columns and perhaps budgets of their own."""
+    """Check that several channels have names, public columns and, optionally, their own budgets."""
     for i, channel in enumerate(channels):
         where = f"channel[{i}]"
         if channel.name is UNSET:
@@ -448,7 +457,7 @@ def _check_several(channels: list[Any]) -> None:
         if channel.public is UNSET:
             raise missing(f"{where}.public", 'public = ["age", "town"]')
         if channel.mechanism == AUTO:
-            raise invalid_key(f"{where}.mechanism", "must be named: auto chooses for one [channel] alone")
+            raise invalid_key(f"{where}.mechanism", "must be named: auto works with a single [channel] only")
         if channel.name in [earlier.name for earlier in channels[:i]]:
             raise invalid_key(f"{where}.name", f"{channel.name!r} is taken; give each channel its own name")
         if channel.budget is not UNSET:
@@ -473,7 +482,7 @@ def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
 
 
 def _check_kept(document: Any, channel: Any) -> None:
-    """Refuse what rows with kept columns and generated ones cannot have."""
+    """Refuse settings that do not apply to kept columns or to generated rows."""
     keep = document.columns.keep
     if keep and channel.confidence is not UNSET:
         words = f"holds for a population, and columns that {CLASSES} keep for these rows alone; leave it out"
@@ -508,12 +517,12 @@ def _check_settings(where: str, channel: Any, columns: Any, tables: Collection[s
     for column, cuts in channel.bins.items():
         of_table = column.partition(": ")[0] in tables  # what rows of a unit come to
         if not of_table and column not in binned:
-            raise PolicyError(f"bins names {column!r}, which is no column of its channel", f"bins.{column}")
+            raise PolicyError(f"bins names {column!r}, which is not a column of its channel", f"bins.{column}")
         _check_cuts(f"{where}.bins.{column}", cuts)
 
 
 def _check_cuts(where: str, cuts: Any) -> None:
-    """Refuse what are no edges of numbers or dates, in ascending order, and no calendar unit."""
+    """Refuse edges that are not ascending numbers or dates, and unknown calendar units."""
     if isinstance(cuts, dict):
         _check_cuts(f"{where}.learned", fitting(_LEARNED, cuts, where).learned)
     elif isinstance(cuts, str):
@@ -531,12 +540,12 @@ def _check_cuts(where: str, cuts: Any) -> None:
 
 
 def _check_part(where: str, channel: Any) -> None:
-    """Refuse what cannot be one channel of several, or stand beside kept columns."""
+    """Refuse a channel that cannot be one of several, or be combined with kept columns."""
     mechanism = channel.mechanism
     if mechanism == CLASSES:
         raise invalid_key(
             f"{where}.mechanism",
-            f"must be another: {mechanism} releases a whole table through one channel, without others; list all "
+            f"cannot be {mechanism} releases a whole table through one channel, without others; list all "
             "columns under columns.public, with one [channel]",
         )
     if channel.budget is not UNSET:
@@ -544,13 +553,13 @@ def _check_part(where: str, channel: Any) -> None:
     if mechanism not in SEQUENTIAL:
         raise invalid_key(
             f"{where}.budget",
-            f"is missing: {mechanism} needs a budget of its own beside kept columns or other channels; write "
+            f"is missing: {mechanism} needs a budget of its own next to kept columns or other channels; write "
             f'[[channel]] with budget = {{ notion = "{MECHANISMS[mechanism][1][0]}", ... }}, or take subset-merging',
         )
     if channel.smoothing:
         raise invalid_key(
             f"{where}.smoothing",
-            "must be 0 in a channel without a budget of its own beside kept columns or other channels",
+            "must be 0 in a channel without a budget of its own next to kept columns or other channels",
         )
 
 
@@ -561,15 +570,22 @@ def _check_notion(where: str, channel: Any, budget: Any) -> None:
         raise invalid_key(f"{where}.notion", words)
 
 
-def _check_promise(document: Any, parts: Iterable[Any], name: str) -> None:
-    """Refuse what would look at secrets beside their noisy counts."""
-    if any(part.confidence is UNSET for part in parts):
-        raise PolicyError(f"{name} needs a confidence; write confidence = 0.95", "channel.confidence")
-    if document.rows == "keep":
-        words = f'rows = "keep" is allowed after a look at every secret; leave it out with {name}'
+def _check_promise(document: Any, parts: Iterable[Any], promise: str) -> None:
+    """Refuse settings that would read sensitive values other than by noisy counts."""
+    name, is_kept = f"channel.{promise}", bool(document.columns.keep)
+    for part in parts:
+        if part.confidence is UNSET and part.mechanism == CLASSES and not (is_kept and promise == "secret_dp"):
+            raise PolicyError(f"{name} needs a confidence; write confidence = 0.95", "channel.confidence")
+        if part.confidence is not UNSET and part.mechanism != CLASSES:
+            words = f"of combinations of values is about counts without noise; leave it out with {name}"
+            raise invalid_key("channel.confidence", words)
+        if part.mechanism != CLASSES and (is_kept or isinstance(document.channel, list)):
+            raise PolicyError(f"{name} is for one channel of all columns: a joint release counts without noise", name)
+    if document.rows == "keep" and promise == "record_dp":
+        words = f'rows = "keep" looks at every sensitive value; leave it out with {name}'
         raise PolicyError(words, "rows")
     if document.columns.unit is not UNSET and not document.table:
-        words = f"asks for a ledger that counts secrets without noise; leave it out with {name}"
+        words = f"asks for a ledger that counts sensitive values without noise; leave it out with {name}"
         raise invalid_key("columns.unit", words)
     if document.receipt is not UNSET:
         words = f"lets a release be drawn again, and noise of {name} is forgotten; leave it out"

@@ -1,12 +1,13 @@
-"""A plan: the report of the release that a policy asks for, and what would be different under another policy."""
+"""Plan: the report of the release that a policy asks for, and alternatives under other policies."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass, replace
 from functools import partial
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,17 +15,23 @@ from sanitize._util.formatting import clip, percent
 from sanitize._util.outputs import write_text
 from sanitize._util.progress import progress, show_progress
 from sanitize._util.system import n_workers
-from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, NothingToProtect
-from sanitize.policy._alternatives import Drafts, resolve_auto
-from sanitize.policy._declaration import AUTO, CLASSES
-from sanitize.policy._policy import designer_of, is_joint
-from sanitize.policy._proposals import Proposal, proposals_text, propose
-from sanitize.policy._remedies import remedies
-from sanitize.release.choosing import room
+from sanitize.errors import (
+    BudgetExceeded,
+    ColumnError,
+    InvalidParameter,
+    NothingToProtect,
+    SanitizeError,
+    UselessRelease,
+)
+from sanitize.policy._advice import Drafts, draft_designer, resolve_auto, with_channel, with_lines
+from sanitize.policy._declaration import AUTO, CLASSES, OWNERS
+from sanitize.policy._policy import is_joint
+from sanitize.policy._proposals import Proposal, proposals_text, propose, to_toml
 from sanitize.release.designer import refuse_noisy
 from sanitize.release.first_pass import RememberedPass
 from sanitize.release.layout import Layout
-from sanitize.report import Section, render_template
+from sanitize.release.recipes.secret_dp import SecretDP
+from sanitize.report import WHOLES, Section, claims, release_kind, render_template
 from sanitize.tables.columns import factorize
 from sanitize.tables.files.open import attach_description, open_source
 from sanitize.tables.files.source import Source
@@ -39,8 +46,10 @@ if TYPE_CHECKING:
     from sanitize.tables.files.open import SourceLike
 
 
+# Level of the promise that a plan prices for rows in their order.
+_EPS, _DELTA = 0.5, 1e-6
 # Rows below which no adversary can be tried, and what the third figure of one is of.
-_FEWEST_ROWS, _DEALT = 100, "with the values dealt at random"
+_FEWEST_ROWS, _DEALT = 100, "with the values shuffled"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +69,7 @@ class Plan:
         Lines that the policy could gain.
     changes : tuple of Proposal
         What would keep more and claim or limit less, as lines to be thought about.
-    refusal : ColumnError, BudgetExceeded, NothingToProtect or None
+    refusal : ColumnError, BudgetExceeded, NothingToProtect, UselessRelease or None
         Why there is no report, or none of a release.
     """
 
@@ -68,10 +77,11 @@ class Plan:
     curves: tuple[TradeoffCurve, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     changes: tuple[Proposal, ...] = ()
-    refusal: ColumnError | BudgetExceeded | NothingToProtect | None = None
+    refusal: ColumnError | BudgetExceeded | NothingToProtect | UselessRelease | None = None
     _found: Section | None = None
     _others: Section | None = None
     _recommended: tuple[str, ...] = ()
+    _taken: LeakageReport | None = None  # of the recommended release, where it is another
     _chosen: int | None = None  # place of the policy's own budget on the first curve
 
     @property
@@ -82,17 +92,25 @@ class Plan:
         report = self.report
         sections = [self._found, self._others, _budgets_section(self.curves) if self.curves else None]
         for name, title, lines in self._lines:
-            rows = tuple((f"[{line.table}] {line.setting}", line.why) for line in lines)
+            rows = tuple((f"[{line.table}] {line.assignment}", line.why) for line in lines)
             sections.append(Section(name, title, "", ("Line", "why"), rows))
         for section in filter(None, sections):
             report = report.with_section(section)
         return report
 
     @property
+    def _kinds(self) -> str:
+        """The kind of the release that is asked for, and of the recommended one; nothing of a refusal."""
+        if self.report is None or self.refusal is not None:
+            return ""
+        own, taken = (release_kind(claims(report)) for report in (self.report, self._taken or self.report))
+        return f"Kind of release: {own}" + ("." if own == taken else f"; the recommended one is {taken}.")
+
+    @property
     def _lines(self) -> list[tuple[str, str, tuple[Proposal, ...]]]:
-        """Lines of a policy that there are to say: name, title and lines."""
+        """Proposed lines of a policy: name, title and lines."""
         proposed = ("proposals", "Proposed lines of the policy", self.proposals)
-        return [entry for entry in (proposed, ("changes", "What would change it", self.changes)) if entry[2]]
+        return [entry for entry in (proposed, ("changes", "Other settings", self.changes)) if entry[2]]
 
     def with_origin(self, **origin: str | None) -> Plan:
         """The plan with a heading on its report, see `LeakageReport.with_origin`."""
@@ -115,15 +133,16 @@ class Plan:
         ).rstrip("\n")
 
     def to_json(self) -> str:
-        """The report's JSON; without a report the proposals alone."""
+        """Return the report's JSON; without a report only the proposals."""
         report = self.full_report
         if report is not None:
             return report.to_json()
-        lines = [vars(proposal) for proposal in self.proposals]
+        names = ("table", "key", "value", "why", "channel", "is_open")
+        lines = [{name: getattr(proposal, name) for name in names} for proposal in self.proposals]
         return json.dumps({"refused": str(self.refusal), "proposals": lines}, indent=2) + "\n"
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """The plan as one page without scripts or requests; written to ``path`` in one step when one is given.
+        """Return the plan as one page without scripts or requests; if a path is given, also write it in one step.
 
         Raises
         ------
@@ -132,11 +151,12 @@ class Plan:
         """
         report = self.full_report
         if report is None:
-            raise InvalidParameter("there is no design to draw a page of; take over the proposed lines first")
+            raise InvalidParameter("there is no design to show; first add the proposed lines to the policy")
         document = report.to_dict()
         page = render_template(
             "policy/plan.html.jinja",
             recommended=self._recommended,
+            kinds=self._kinds,
             refusal=None if self.refusal is None else str(self.refusal),
             proposals=proposals_text(self.proposals).splitlines(),
             curves=[curve.to_dict() for curve in self.curves],
@@ -148,7 +168,7 @@ class Plan:
 
 
 def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Plan:
-    """Design what a policy asks for, by the path that a release takes, and with it what else could be.
+    """Design what a policy asks for, as a release does, and the alternatives to it.
 
     Other mechanisms and budgets are designed under all settings of the policy. What takes long is shown on a terminal,
     with the time that is left.
@@ -178,8 +198,11 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     >>> [curve.mechanism for curve in plan.curves]
     ['subset merging', 'watchdog', 'optimal random response']
     """
-    sanitizer = designer_of(policy)
-    refuse_noisy(sanitizer, "designs of a plan would be further fits; release, and read the report, or plan without")
+    is_priced = advise and "secret_dp" in policy.channels[0].settings  # a price is for its owner's eyes
+    policy = _unbooked(policy) if is_priced else policy
+    sanitizer = draft_designer(policy)
+    if not is_priced:
+        refuse_noisy(sanitizer, "a plan would make further fits; release, and read the report, or plan without")
     if not isinstance(source, Source):  # which is read as its own description says
         source = attach_description(source, policy.description)
     with open_source(source, sanitizer.numbers) as table:
@@ -193,45 +216,95 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 prepared = sanitizer.prepare(first, policy.rows)
             except (BudgetExceeded, NothingToProtect) as error:
                 return Plan(error.report, proposals=proposals, refusal=error)
-            except ColumnError as error:
+            except (ColumnError, UselessRelease) as error:
+                if advise and not is_priced:
+                    unwritten: Any = getattr(error, "report", None)
+                    drafts = Drafts(policy, unwritten, 0)
+                    remedies = drafts.remedies(first) if isinstance(error, UselessRelease) else ()
+                    proposals = remedies or drafts.measured(first, proposals)
                 if not proposals:
                     raise
                 return Plan(None, proposals=proposals, refusal=error)
             report = prepared.report
             if not advise:
                 return Plan(report)
-        drafts = Drafts(resolve_auto(policy, report), report, sanitizer.channel_.n_inputs, prepared.release.classes)
+        sizes = sanitizer.channel_.n_inputs, len(sanitizer._joint.sensitive)
+        drafts = Drafts(resolve_auto(policy, report), report, *sizes, prepared.release.classes)
         if report.lack is not None:  # curves of nothing show nothing: the lines that mend the release come alone
-            lines = remedies(drafts, first)
+            lines = drafts.remedies(first)
             said = {(line.table, line.key) for line in lines}
-            return Plan(report, proposals=(*lines, *(one for one in proposals if (one.table, one.key) not in said)))
+            rest = [one for one in proposals if (one.table, one.key) not in said and (one.is_blank or not lines)]
+            return Plan(report, proposals=(*lines, *drafts.measured(first, rest)))
+        if is_priced:
+            line = _price(drafts, report, drafts.draft_noiseless(first))
+            section = Section("price", "What secret_dp costs", line)
+            return Plan(report, proposals=proposals, _others=section, _recommended=(line,))
         drafts.know(getattr(sanitizer, "compared_", {}))
         with progress("designs", len(drafts.places())) as step:
             for name, _ in drafts.design(first):
                 step(name)
-        changes = _changes(drafts, first)
+        changes = drafts.changes(first) + _private_order(drafts, sanitizer, first)
         found = _before_and_after(sanitizer, policy, first)
+        better = drafts.better_lines()
+        others = drafts.measured(first, [line for line in proposals if line.key not in {one.key for one in better}])
     curves = drafts.curves()
     if curves and not is_joint(drafts.policy) and drafts.mechanism != CLASSES:
         report = report.with_curve(curves[0])
-    recommended, better = drafts.recommendation(), _better(drafts)
-    is_said = len(drafts.within) == 1 or policy.channels[0].mechanism == AUTO  # which has a comparison of its own
-    comparison = None if is_said else drafts.comparison(" ".join(recommended))
-    proposals = (*better, *(proposal for proposal in proposals if proposal.key not in {line.key for line in better}))
+    choice = drafts.choice
+    is_said = len(choice.reports) == 1 or policy.channels[0].mechanism == AUTO  # which has a comparison of its own
+    comparison = None if is_said else choice.section(" ".join(choice.sentences))
     return Plan(
         report,
         curves,
-        proposals,
+        (*better, *others),
         changes,
         _found=found,
         _others=comparison,
-        _recommended=recommended,
+        _recommended=choice.sentences,
+        _taken=choice.taken,
         _chosen=drafts.place_of_own(),
     )
 
 
+def _unbooked(policy: Policy) -> Policy:
+    """Policy without the ledger of its guarantee: a plan publishes nothing."""
+    settings = policy.channels[0].settings
+    return with_channel(policy, settings={**settings, "secret_dp": replace(settings["secret_dp"], ledger=None)})
+
+
+def _price(drafts: Drafts, private: LeakageReport, plain: LeakageReport) -> str:
+    """Describe the cost of noise on the counts of sensitive values, from one draw."""
+    level, order = private.facts.secret_dp, "rows in order with " if drafts.policy.rows == "keep" else ""
+    assert level is not None
+    kept, before = (percent(report.summary[drafts.measure]) for report in (private, plain))
+    return f"{order}secret_dp {level[0]:g}: keeps {kept} in place of {before}"
+
+
+def _private_order(drafts: Drafts, sanitizer: Designer, table: TableCounter) -> tuple[Proposal, ...]:
+    """Line that makes ordered rows differentially private, with its price; none if it does not apply."""
+    policy = drafts.policy
+    if policy.rows != "keep" or is_joint(policy) or drafts.mechanism not in OWNERS["secret_dp"]:
+        return ()
+    settings, secrets = policy.channels[0].settings, sanitizer._joint.sensitive
+    if "confidence" in settings or "record_dp" in settings or (drafts.mechanism == CLASSES and not policy.keep):
+        return ()
+    orders = sanitizer._release.layout.orders
+    levels = dict(zip(secrets.columns, secrets.levels, strict=True))
+    values = {name: level.to_pylist() for name, level in levels.items() if name not in orders}
+    if not all(isinstance(value, (str, bool, int, float)) for listed in values.values() for value in listed):
+        return ()
+    with contextlib.suppress(SanitizeError):
+        promise = SecretDP(_EPS, _DELTA, values)
+        shown = to_toml({"eps": _EPS, "delta": _DELTA, "values": values})
+        line = Proposal("channel", "secret_dp", promise, is_open=True, shown=shown)
+        designer = draft_designer(with_lines(policy, [line]))
+        private = designer.draft(table, policy.rows, classes=drafts.classes)
+        return (replace(line, why=_price(drafts, private, drafts.report)),)
+    return ()
+
+
 def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) -> Section | None:
-    """How often the one of two people with a sensitive value is found by raw rows, and by released ones."""
+    """Chance of finding the one of two people who has a sensitive value, from raw rows and from released ones."""
     from sanitize.release.before_after import MOST_ROWS, found_by_raw_rows
     from sanitize.report import found_by_released_rows
 
@@ -246,65 +319,27 @@ def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) 
     raw, dealt = found_by_raw_rows({name: rows[name] for name in policy.public}, secret)
     released = found_by_released_rows(sanitizer._joint, sanitizer.channel_)
     words = (
-        "Of two people, one with a sensitive value and one without, the one is found so often, of 100, by whoever "
-        "learns from other rows; 50 is guessing."
+        "Given a person with a sensitive value and one without, an attacker who learned from other rows picks the "
+        "right one so many times in 100; 50 is chance."
     )
-    figures = {"by the raw rows": raw, "by the released rows": released, f"by the raw rows, {_DEALT}": dealt}
-    heads = ("The one with the value is found", "of 100")
+    figures = {"from the raw rows": raw, "from the released rows": released, f"from the raw rows, {_DEALT}": dealt}
+    heads = ("Right guesses", "in 100")
     return Section(
         "guesses",
-        "The adversary, before and after",
+        "Guesses of an attacker, before and after",
         words,
         heads,
         tuple((who, round(100 * share, 1)) for who, share in figures.items()),
     )
 
 
-def _better(drafts: Drafts) -> tuple[Proposal, ...]:
-    """The mechanism, or the tighter budget, that keeps more within the policy's budget."""
-    place = drafts.better()
-    if place is None:
-        return ()
-    name, multiple = place
-    if multiple < 1:
-        more, current = (percent(drafts.utility((name, factor))) for factor in (multiple, 1.0))
-        why = f"keeps {more} within the same budget, in place of {current}"
-        bounds = drafts.policy_at(name, multiple).budget.bounds
-        return tuple(Proposal("budget", key, f"{value:g}", why) for key, value in bounds.items())
-    name, why = drafts.line
-    return (Proposal("channel", "mechanism", json.dumps(name), why),)
-
-
-def _changes(drafts: Drafts, table: TableCounter) -> tuple[Proposal, ...]:
-    """A looser limit, rare values pooled, and no claim beyond the rows, where that keeps more."""
-    looser, current = drafts.mechanism, drafts.utility((drafts.mechanism, 1.0))
-    words, proposals = f"in place of {percent(current)}", []
-    if (looser, 2.0) in drafts.reports and drafts.utility((looser, 2.0)) > current + room(drafts.report):
-        words_of_it = f"a looser limit: keeps {percent(drafts.utility((looser, 2.0)))}, {words}"
-        bounds = drafts.policy_at(looser, 2.0).budget.bounds
-        proposals = [
-            Proposal("budget", key, f"{value:.3g}", words_of_it, is_open=True) for key, value in bounds.items()
-        ]
-    for key, value, change in (
-        ("min_count", 50, "values in fewer rows pooled"),
-        ("confidence", None, "taken out, if these rows are everybody"),
-    ):
-        utility = drafts.utility_with_setting(table, key, value)
-        if utility is not None:
-            written = f"{drafts.policy.channels[0].settings.get(key) if value is None else value}"
-            proposals.append(
-                Proposal("channel", key, written, f"{change}: keeps {percent(utility)}, {words}", is_open=True)
-            )
-    return tuple(proposals)
-
-
 def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section:
     """Section on what every mechanism keeps within every budget."""
-    utilities = [{point.label: point.normalized_utility for point in reversed(curve.points)} for curve in curves]
+    utilities = [{point.label: point[curve.measure] for point in reversed(curve.points)} for curve in curves]
     rows = tuple((point.label, *(shares.get(point.label) for shares in utilities)) for point in curves[0].points)
     words = (
-        "The share of the information that each mechanism keeps within each budget: of a lift, the least and the most "
-        "times as likely that a released value may make a secret; else nats."
+        f"The share {WHOLES[curves[0].measure]} that each mechanism keeps within each limit: for a lift, at least and "
+        "at most how many times as likely a released value may make a sensitive value; otherwise in nats."
     )
     heads = ("Budget", *(curve.mechanism for curve in curves))
-    return Section("budgets", "Within other budgets", words, heads, rows)
+    return Section("budgets", "Within other limits", words, heads, rows)

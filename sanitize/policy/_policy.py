@@ -1,4 +1,4 @@
-"""A reviewed release policy in TOML: every column with its role, the budget, and how the channels are designed."""
+"""Release policy in TOML, for review: every column with its role, the budget, and how the channels are designed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "predic
 
 @dataclass(frozen=True)
 class PolicyBudget:
-    """A budget as a policy writes it.
+    """A budget as written in a policy.
 
     Attributes
     ----------
@@ -80,18 +80,19 @@ class PolicyBudget:
     bounds: Mapping[str, Any]
 
     def build(self) -> Any:
-        """The budget itself."""
+        """Build the budget."""
         return _BUDGETS[self.notion](**self.bounds)
 
-    def scaled(self, multiple: float) -> PolicyBudget:
-        """Return the budget with a multiple of its bounds in nats; limits by value stay."""
+    def scaled(self, multiple: float, only: str | None = None) -> PolicyBudget:
+        """Return the budget with its bounds in nats, or only one, multiplied; limits by value stay."""
         if by_value(self.build()) or "limits" in self.bounds:
             return self
 
         def of(name: str, bound: float) -> float:
             return bound**multiple if name in ("at_most", "at_least") else bound * multiple
 
-        return replace(self, bounds={key: x if key == "alpha" else of(key, x) for key, x in self.bounds.items()})
+        changed = [key for key in self.bounds if key != "alpha" and only in (None, key)]
+        return replace(self, bounds={**self.bounds, **{key: of(key, self.bounds[key]) for key in changed}})
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class PolicyChannel:
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules for a release from a table: the part of a release that people review and sign off. Frozen.
+    """Rules for a release of a table: the part that people review and sign. Frozen.
 
     A policy is a TOML file. It lists every column of the source exactly once, under ``sensitive``, ``public``,
     ``keep`` or ``drop``, or as ``person`` or ``unit``, so that a column nobody has thought about stops the run. It
@@ -153,8 +154,8 @@ class Policy:
     receipt : Path or None
         File for what `verify_file` draws the release again by; relative to the policy's folder.
     person : str or None
-        Column that says whose a row is, so that people are counted; it is not released. "row" where each row is a
-        person of its own.
+        Column that identifies the person of a row, so that people are counted; it is not released. "row" where each
+        row is a person of its own.
     unit : str or None
         Column that identifies individuals; it is not released.
     root : str or None
@@ -212,7 +213,7 @@ class Policy:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
-        """Policy in a TOML file.
+        """Read a policy from a TOML file.
 
         Raises
         ------
@@ -230,7 +231,7 @@ class Policy:
 
     @classmethod
     def from_toml(cls, text: str, *, folder: str | os.PathLike[str] = ".", name: str = "the policy") -> Policy:
-        """Policy in TOML text.
+        """Read a policy from TOML text.
 
         Parameters
         ----------
@@ -247,7 +248,7 @@ class Policy:
             raise PolicyError(f"{name} is not TOML: {error}") from None
         except ValueError as error:  # Python reads no integer of thousands of digits
             reason = str(error) if isinstance(error, Misshapen) else "it has a number of too many digits; shorten it"
-            raise PolicyError(f"{name} is no policy: {reason}") from None
+            raise PolicyError(f"{name} is not a policy: {reason}") from None
         try:
             return cls.from_dict(values, folder=folder)
         except PolicyError as error:
@@ -255,7 +256,7 @@ class Policy:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, folder: str | os.PathLike[str] = ".") -> Policy:
-        """Policy in the tables, arrays and values that TOML text stands for."""
+        """Read a policy from the tables, arrays and values that TOML text stands for."""
         document = fitting(DOCUMENT, _with_notions(values))
         check(document)
         columns, place = document.columns, Path(folder)
@@ -295,7 +296,7 @@ class Policy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that the source must have."""
+        """Columns that the table must have."""
         extra = [
             name for name in (self.unit, self.person, self.description.weights) if name is not None and name != ROW
         ]
@@ -303,11 +304,11 @@ class Policy:
 
     @property
     def is_noisy(self) -> bool:
-        """True if it asks for differential privacy, so that nothing may look at the rows beside noisy counts."""
+        """True if the policy asks for differential privacy, so that only noisy counts may be computed from the rows."""
         return any(set(PROMISES) & set(channel.settings) for channel in self.channels)
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuse a source with a column that the policy does not list, or without one that it lists.
+        """Refuse a table with a column that the policy does not list, or without one that it lists.
 
         Raises
         ------
@@ -319,7 +320,7 @@ class Policy:
         if unlisted := [name for name in times if name not in policy_columns]:
             column, pronoun = ("column", "it") if len(unlisted) == 1 else ("columns", "them")
             raise ColumnError(
-                f"the policy does not list the {column} {in_words(unlisted)} of the source; add {pronoun} to "
+                f"the policy does not list the {column} {in_words(unlisted)} of the table; add {pronoun} to "
                 "sensitive, public, keep, drop or person",
                 unlisted[0] if len(unlisted) == 1 else None,
             )
@@ -327,7 +328,7 @@ class Policy:
             raise ColumnError(f"the source has two columns named {twice!r}; rename one first", twice)
 
     def sanitizer(self, random_state: Any = None) -> Sanitizer:
-        """The estimator that the policy asks for, not fitted.
+        """Estimator that the policy asks for, not fitted.
 
         One channel gives the estimator of its mechanism, unless tuples stand beside kept columns; anything else a
         `JointRelease`.
@@ -348,13 +349,13 @@ class Policy:
 def designer_of(policy: Policy) -> Designer:
     """Return the designer of ``policy.sanitizer()`` without scikit-learn, for code that only releases files."""
     from sanitize.release.designer import RecipeDesigner
-    from sanitize.release.recipes.recipe import recipe_type
+    from sanitize.release.fit import recipe_type
 
     return RecipeDesigner(_build(policy, recipe_type, None), policy)
 
 
 def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
-    """Return the designer of a policy's release; ``kind`` gives the class of a name."""
+    """Return the designer of a policy's release; ``kind`` maps a name to a class."""
     shared: dict[str, Any] = {"sensitive": list(policy.sensitive)}
     shared |= {"missing": policy.missing, "handle_unknown": policy.handle_unknown, "person": policy.person}
     shared["keep"] = list(policy.keep) or None
@@ -377,7 +378,7 @@ def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any
 
 
 def is_joint(policy: Policy) -> bool:
-    """Return whether it is joint: several channels, one with a budget of its own, or tuples and kept columns."""
+    """Return whether a policy is joint: several channels, one with its own budget, or tuples with kept columns."""
     keeps = bool(policy.keep) and [channel.mechanism for channel in policy.channels] != [CLASSES]
     return len(policy.channels) != 1 or keeps or policy.channels[0].budget is not None
 
@@ -414,7 +415,7 @@ def _budget(budget: Any) -> PolicyBudget:
 
 
 def _channel(channel: Any, where: str, folder: Path, ledger: Any) -> PolicyChannel:
-    """A channel of a policy in this folder."""
+    """Channel of a policy in this folder."""
     settings = {key: value for key in OWNERS if (value := getattr(channel, key)) is not UNSET}
     if channel.hierarchies:
         settings["hierarchies"] = {column: folder / name for column, name in channel.hierarchies.items()}

@@ -1,20 +1,22 @@
-"""Lines that a policy could gain, all at once: bins, latent classes, hierarchies, columns to leave out."""
+"""Lines to add to a policy, all at once: bins, latent classes, hierarchies, columns to leave out."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sanitize._util.formatting import quote_toml
 from sanitize._util.limits import TUPLE_ROWS
+from sanitize.core.binning import LearnedEdges
 from sanitize.policy._declaration import CLASSES, GRID, MECHANISMS
 from sanitize.policy._policy import is_joint
 from sanitize.release.survey import MANY_VALUES, ColumnSurvey
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sanitize.policy._policy import Policy, PolicyChannel
 
@@ -25,49 +27,67 @@ N_BINS = 5
 
 @dataclass(frozen=True)
 class Proposal:
-    """One line that a policy could gain.
+    """One line to add to a policy: the key that it sets, and the reason.
 
     Attributes
     ----------
-    table : str
-        The TOML table it belongs to, such as ``channel.bins``.
-    key, value : str
-        As they are written, the value in TOML.
+    table, name : str
+        The TOML table that the key belongs to, such as ``channel.bins``, and its name.
+    setting : object
+        What the policy holds under the key; None where the line is taken out.
     why : str
         Names no value of the table but the edges that are proposed.
     channel : str or None
         Name of the channel, where the policy has several.
     is_open : bool
-        The value is an example of what somebody who knows the column has to choose; the line is a comment.
+        The line is a comment, because it claims or limits less, or because somebody who knows the column has to choose.
+    shown : str or None
+        What stands in place of the setting, where that is an example.
     """
 
     table: str
-    key: str
-    value: str
-    why: str
+    name: str
+    setting: Any
+    why: str = ""
     channel: str | None = None
     is_open: bool = False
+    shown: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Key as written in TOML."""
+        return toml_key(self.name)
+
+    @property
+    def value(self) -> str:
+        """Value as written in TOML."""
+        return to_toml(self.setting) if self.shown is None else self.shown
+
+    @property
+    def is_blank(self) -> bool:
+        """True if the owner has to decide, or to write a file, before the line can be tried."""
+        return self.is_open or self.table == "channel.hierarchies"
 
     @property
     def head(self) -> str:
-        """Head of the table that the line belongs under."""
+        """Heading of the table that the line belongs to."""
         return (
             f"[{self.table}]" if self.channel is None else f"[{self.table}]  # under the [[channel]] {self.channel!r}"
         )
 
     @property
-    def setting(self) -> str:
-        """Key and value, a comment where it is left open."""
+    def assignment(self) -> str:
+        """Key and value; commented out if the value is left open."""
         return f"{'# ' * self.is_open}{self.key} = {self.value}"
 
     @property
     def line(self) -> str:
-        """The line, with the reason as a comment."""
-        return f"{self.setting}  # {self.why}"
+        """Line with the reason as a comment."""
+        return f"{self.assignment}  # {self.why}"
 
 
 def proposals_text(proposals: Sequence[Proposal]) -> str:
-    """Lines of a policy under the heads of their tables."""
+    """Lines of a policy under the headings of their tables."""
     lines = []
     for head in dict.fromkeys(proposal.head for proposal in proposals):
         lines += [head, *(proposal.line for proposal in proposals if proposal.head == head)]
@@ -126,30 +146,31 @@ def _propose_for_channel(
         why = f"{_count(math.prod(sizes.values()))} combinations of the public columns in {n_rows} rows"
         return [
             *_propose_drops(surveys),
-            Proposal(
-                "channel", "mechanism", json.dumps(CLASSES), f"{why}; latent classes are groups of rows that are alike"
-            ),
+            Proposal("channel", "mechanism", CLASSES, f"{why}; latent classes are groups of rows that are alike"),
             *_hierarchies(channel, released),
         ]
     return [*_propose_drops(surveys), *(propose_bins(survey, is_sure=_is_sure(channel)) for survey in wide)]
 
 
 def _is_sure(channel: PolicyChannel) -> bool:
-    """Return whether the channel claims to hold for the source of the rows."""
+    """Return whether the channel claims to hold for the population."""
     return "confidence" in channel.settings
 
 
 def propose_bins(survey: ColumnSurvey, *, is_sure: bool, n_bins: int = N_BINS) -> Proposal:
-    """Line that cuts a column into about so many bins, left open under a confidence."""
-    table, key = "channel.bins", toml_key(survey.name)
+    """Line that cuts a column into about this many bins; under a confidence an example for its owner to adapt."""
     count_words = f"{_count(survey.n_values)} different {'dates or times' if survey.kind == 'date' else 'numbers'}"
+    cuts: Any = survey.step if survey.kind == "date" else None
+    if cuts is None:
+        cuts = survey.edges(n_bins)
     if is_sure:
         why = f"{count_words}; choose from knowledge: with bins taken from these rows, confidence would claim too much"
-        return Proposal(table, key, '"year"' if survey.kind == "date" else "[low, ..., high]", why, is_open=True)
-    if survey.kind == "date" and (step := survey.step) is not None:
-        return Proposal(table, key, json.dumps(step), count_words)
+        shown = '"year"' if survey.kind == "date" else "[low, ..., high]"
+        return Proposal("channel.bins", survey.name, cuts, why, is_open=True, shown=shown)
+    if isinstance(cuts, str):
+        return Proposal("channel.bins", survey.name, cuts, count_words)
     why = f"{count_words}; rounded quantiles of these rows, better chosen from knowledge"
-    return Proposal(table, key, f"{{ learned = [{', '.join(survey.edges(n_bins))}] }}", why)
+    return Proposal("channel.bins", survey.name, LearnedEdges(cuts), why)
 
 
 def _propose_drops(surveys: list[ColumnSurvey]) -> list[Proposal]:
@@ -160,8 +181,8 @@ def _propose_drops(surveys: list[ColumnSurvey]) -> list[Proposal]:
 
 
 def drop_line(names: Sequence[str], why: str) -> Proposal:
-    """Line that leaves columns out."""
-    return Proposal("columns", "drop", f"[{', '.join(map(quote_toml, names))}]", why)
+    """Line that leaves out columns."""
+    return Proposal("columns", "drop", tuple(names), why)
 
 
 def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Proposal]:
@@ -175,15 +196,30 @@ def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Pr
             and not survey.is_identifier
         ):
             why = f"{_count(survey.n_values)} different values; a file with a line for each: value;wider;widest"
-            proposals.append(
-                Proposal("channel.hierarchies", toml_key(survey.name), quote_toml(f"{survey.name}.csv"), why)
-            )
+            proposals.append(Proposal("channel.hierarchies", survey.name, f"{survey.name}.csv", why))
     return proposals
 
 
 def toml_key(name: str) -> str:
+    """Key as written in TOML."""
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if bare else quote_toml(name)
+
+
+def to_toml(value: Any) -> str:
+    """Value as written in TOML; text in a list of edges is a date."""
+    match value:
+        case LearnedEdges():
+            return f"{{ learned = [{', '.join(edge if isinstance(edge, str) else f'{edge:.15g}' for edge in value)}] }}"
+        case str():
+            return quote_toml(value)
+        case Mapping():
+            return f"{{ {', '.join(f'{toml_key(key)} = {to_toml(inner)}' for key, inner in value.items())} }}"
+        case list() | tuple():
+            return f"[{', '.join(map(to_toml, value))}]"
+        case float():
+            return f"{value:.15g}"
+    return json.dumps(value)
 
 
 def _count(n: int) -> str:

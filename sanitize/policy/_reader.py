@@ -1,4 +1,4 @@
-"""Reader of release policies, against their declaration: errors say which key, what was expected, and what to do.
+"""Reader of release policies by their declaration: errors name the key, the expected value, and the remedy.
 
 A policy holds no data, so that its own words and numbers are shown.
 """
@@ -22,11 +22,11 @@ REPLACED_MECHANISMS = {"tree-merging": "latent-classes", "tree-random-response":
 
 
 class Misshapen(ValueError):
-    """Text is nested more deeply than any policy."""
+    """Error for text nested more deeply than any policy."""
 
 
 def check_shape(text: str) -> None:
-    """Refuse keys of too many parts, and arrays and tables that are nested too deeply: they cost a parser much memory.
+    """Refuse keys with too many parts, and deeply nested arrays and tables: parsers need much memory for them.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def check_shape(text: str) -> None:
 
 
 def fitting(form: type[T], values: Any, where: str = "") -> T:
-    """Convert a value at a place of a policy to its form.
+    """Convert a value of a policy to its form.
 
     Raises
     ------
@@ -57,22 +57,22 @@ def fitting(form: type[T], values: Any, where: str = "") -> T:
 
 
 def invalid_key(where: str, what: str) -> PolicyError:
-    """Error for what stands at a place."""
+    """Error for an invalid value in a policy."""
     return PolicyError(f"{where} {what}", where)
 
 
 def missing(where: str, example: str) -> PolicyError:
-    """Error for a key that must be there."""
+    """Error for a missing key."""
     return invalid_key(where, f"is missing; write for example {example}")
 
 
 def wrong_table(where: str, reason: str) -> PolicyError:
-    """Error for a key of another place."""
+    """Error for a key in the wrong table."""
     return invalid_key(where, f"has no place here: {reason}")
 
 
 def unknown_word(where: str, words: Sequence[str], value: object) -> PolicyError:
-    """Error for what is none of some words."""
+    """Error for a word that is not one of the allowed ones."""
     if isinstance(value, str) and value in REPLACED_MECHANISMS:
         return invalid_key(where, f"{value!r} was replaced: write {REPLACED_MECHANISMS[value]!r}")
     near = get_close_matches(value, words, n=1) if isinstance(value, str) else ()
@@ -97,12 +97,13 @@ def _refusal(error: SchemaError, where: str) -> PolicyError:
     if error.fault == "rule":
         return invalid_key(place, error.what)
     must = error.extra["must"].replace("an object", "a table").replace("a list", "an array")  # as TOML calls them
-    advice = error.extra.get("advice", f"write [{place}]" if must == "a table" else "")
+    example = error.extra.get("example", f"[{place}]")
+    advice = error.extra.get("advice", f"write {example}" if must == "a table" else "")
     return invalid_key(place, f"must be {must}, got {_describe_value(error.value)}{f'; {advice}' if advice else ''}")
 
 
 def _describe_value(value: object, *, quoted: bool = False) -> str:
-    """Describe a value of TOML; a word is shown where one of some was expected."""
+    """Describe a TOML value; a word is shown if a word was expected."""
     if is_number(value) or (quoted and isinstance(value, str) and len(value) <= 60):
         return short_repr(value)
     kinds = {bool: "a boolean", int: "a number", float: "a number", str: "text", list: "an array", dict: "a table"}

@@ -1,4 +1,4 @@
-"""From a table to a release: roles, counts, design, rows, and what is saved of it."""
+"""Releases from tables: roles, counts, design, rows, and saved records."""
 
 import lazy_loader
 

@@ -36,12 +36,12 @@ Rows: TypeAlias = "NDArray[np.int64]"
 
 
 def fit_and_release(sanitizer: Any, table: Any) -> Any:
-    """Release of a table by a sanitizer that was fitted to it alone, whatever it was fitted to before."""
+    """Release a table by a sanitizer that is fitted to this table alone, whatever its earlier fit."""
     return clone(sanitizer).fit(table).transform(table)
 
 
 class Secrets:
-    """Codes and weights of S for all rows, and what an adversary makes of a part of them."""
+    """Codes and weights of S for all rows, and an adversary's predictions for some of them."""
 
     def __init__(self, codes: NDArray[np.int32], weights: Vector | None, n_s: int) -> None:
         self.codes = codes
@@ -50,13 +50,13 @@ class Secrets:
         self.n_s = n_s
 
     def prior(self, train: Rows) -> Vector:
-        """Best constant prediction from some rows: their frequencies, half a row added to each symbol."""
+        """Best constant prediction from some rows: their frequencies, with half a row added to each symbol."""
         counts = np.bincount(self.codes[train], self.weights[train], self.n_s) + 0.5
         return counts / counts.sum()
 
 
 def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """Predict the secrets of the rows ``test`` by an adversary who learned from ``train``, shape (n_test, n_s).
+    """Predict the sensitive values of rows ``test`` by an adversary trained on rows ``train``, shape (n_test, n_s).
 
     A share 1 / (n_train + 1) of the prior is mixed in, so that no belief is 0: the loss stays finite and the
     prediction a distribution, which clipping would not give.
@@ -68,12 +68,12 @@ def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test:
 
 
 def threads_for(estimator: Any) -> AbstractContextManager[Any]:
-    """One thread for the many small fits of the default, which take many times the CPU with two on a busy machine."""
+    """Use one thread for the many small fits of the default, which waste CPU time with more on a busy machine."""
     return threadpool_limits(1) if estimator is None else nullcontext()
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse what cannot predict a distribution of S."""
+    """Refuse an estimator that cannot predict a distribution of S."""
     if estimator is not None and not all(hasattr(estimator, name) for name in ("fit", "predict_proba", "get_params")):
         raise InvalidParameter(
             f"estimator must be a scikit-learn classifier with predict_proba, got {type(estimator).__name__}"
@@ -93,7 +93,7 @@ def _classifier(estimator: Any, seen: Features, secrets: Secrets, train: Rows, t
 
 
 def boosting(n_leaves: int = 31, categories: Sequence[bool] | None = None) -> Any:
-    """Gradient boosting that learns from all rows it is given."""
+    """Gradient boosting that learns from all given rows."""
     # To stop early it would put rows aside by class, of which a rare one may have a single row.
     fixed = {"max_iter": 60, "early_stopping": False, "random_state": 0}
     return HistGradientBoostingClassifier(max_leaf_nodes=n_leaves, categorical_features=categories, **fixed)
@@ -102,7 +102,7 @@ def boosting(n_leaves: int = 31, categories: Sequence[bool] | None = None) -> An
 def class_probabilities(
     model: Any, x: NDArray[Any], y: NDArray[np.int32], tested: NDArray[Any], n: int, **extra: Vector
 ) -> Vector:
-    """Probability of each of ``n`` codes for the tested rows by a classifier of its own, shape (n_tested, n)."""
+    """Probability of each of ``n`` codes for the test rows, by a separate classifier, shape (n_tested, n)."""
     distribution, present = np.zeros((len(tested), n)), np.unique(y)
     if len(present) == 1:  # most classifiers refuse to learn from one class
         distribution[:, present] = 1
@@ -113,7 +113,7 @@ def class_probabilities(
 
 
 def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """Frequencies of S beside each tuple, shrunk to the prior as strongly as the rows left out one by one ask."""
+    """Frequencies of S for each tuple, shrunk to the prior by a strength that leave-one-out prediction selects."""
     prior = secrets.prior(train)
     cells, codes, weights = seen.cells[train], secrets.codes[train], secrets.weights[train]
     flat = np.bincount(cells * secrets.n_s + codes, weights, seen.n_cells * secrets.n_s)
@@ -148,7 +148,7 @@ def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
 
 
 def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """Mixture of simple adversaries; their shares are the likeliest on a quarter of the rows kept from them.
+    """Mixture of simple adversaries; its weights maximise the likelihood on a quarter of the rows, held out.
 
     A mixture loses little to the best of them and, unlike a choice, does not change much with the rows. The prior
     is one of them, so an adversary who finds nothing comes out close to it.
@@ -182,7 +182,7 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vecto
 
 
 def area(scores: NDArray[Any], positive: Mask) -> tuple[float, Vector]:
-    """Chance that a positive row has the larger score, a tie counting half, and what it owes to each row [DDC]."""
+    """Chance that a positive row has the larger score, ties counting half, and each row's contribution [DDC]."""
     together = rankdata(scores)
     n_positive, n_negative = positive.sum(), (~positive).sum()
     above = (together[positive] - rankdata(scores[positive])) / n_negative
@@ -194,7 +194,7 @@ def area(scores: NDArray[Any], positive: Mask) -> tuple[float, Vector]:
 
 
 class Score:
-    """Weighted means over rows, with standard errors that know which rows belong together."""
+    """Weighted means over rows, with standard errors that account for clusters of rows."""
 
     def __init__(self, weights: Vector, unit: NDArray[np.int64], fold: NDArray[np.int64]) -> None:
         self.weights, self.unit, self.fold = weights, unit, fold
@@ -206,7 +206,7 @@ class Score:
         return float(self.weights @ values) / self.total
 
     def mean_and_error(self, values: Vector) -> tuple[float, float]:
-        """Mean and standard error: the larger of that over rows (or clusters) and that over folds."""
+        """Mean and standard error: the larger of the one over rows (or clusters) and the one over folds."""
         mean = self.mean(values)
         parts = self.weights * (values - mean)
         return mean, max(self._error(parts, self.unit), self._error(parts, self.fold))
@@ -220,7 +220,7 @@ class Score:
 
 
 def assign_folds(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, seed: int) -> NDArray[np.int64]:
-    """Fold of each row: units dealt out in turn, sorted by the S of their first row, in random order within."""
+    """Fold of each row: units sorted by the S of their first row, in random order within, and assigned in turn."""
     cv = whole_number("cv", cv, 2)
     units, first = np.unique(unit, return_index=True)
     if len(units) < 2 * cv:
@@ -235,5 +235,5 @@ def cluster_numbers(clusters: ArrayLike, n_rows: int) -> NDArray[np.int64]:
     """Number of each row's cluster."""
     labels = np.asarray(clusters)
     if labels.shape != (n_rows,):
-        raise InvalidParameter(f"clusters must be one label a row, got shape {labels.shape} for {n_rows} rows")
+        raise InvalidParameter(f"clusters must be one label per row, got shape {labels.shape} for {n_rows} rows")
     return np.unique(labels, return_inverse=True)[1]

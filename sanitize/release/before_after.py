@@ -1,4 +1,4 @@
-"""Chance that, of two people, the one with a sensitive value is found by raw rows, cross-fitted."""
+"""Chance that raw rows identify the one of two people who has a sensitive value, cross-fitted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_VALUES, _MOST_SECRETS = 250, 8
 
 
 def found_by_raw_rows(table: Mapping[str, Any], secret: NDArray[np.intp]) -> tuple[float, float]:
-    """Chance that boosting on whole rows puts the one of two people with a value first; and with the values dealt anew.
+    """Chance that boosting on whole rows ranks the person with the value first, and the same with shuffled values.
 
     Values count by their share, and each row is judged by a model that was trained without it. The second figure is
     what the same adversary gets where the columns say nothing.
@@ -61,7 +61,7 @@ def _area(beliefs: Vector, secret: NDArray[np.int32]) -> float:
 
 
 def _numbers(column: Any, name: str) -> tuple[Vector, bool]:
-    """Numbers that boosting reads, and whether they stand for categories, by frequency."""
+    """Numbers for boosting, and whether they stand for categories, by frequency."""
     if is_ordered(column.type, name):
         numbers, is_missing = as_ordered(column, name)
         return np.where(is_missing, np.nan, numbers.astype(np.float64)), False

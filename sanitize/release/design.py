@@ -1,4 +1,4 @@
-"""From counts to a channel and its report: the one path that memory, files and engines share."""
+"""Design of a channel from counts, and the facts that a report states about data and settings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from sanitize.core.confidence import (
     repeats_too_often,
     rows_to_tell_two,
 )
-from sanitize.core.lifts import lift
-from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
+from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter, UselessRelease
 from sanitize.mechanisms import as_lift_budget
 from sanitize.report import (
+    POOLED,
     VERDICT_TOLERANCE,
+    Lack,
     LeakageReport,
     ReleaseFacts,
     ReplacedValues,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable, JointDistribution
-    from sanitize.release.classes import ClassPartition
     from sanitize.release.layout import Layout
 
 _B = TypeVar("_B")
@@ -50,11 +50,15 @@ MIN_COUNT = 10
 _MOST_SHARES = 10
 # What the pool of rarer ones is called.
 _OTHERS = "(other)"
+_WEIGHTED_NOTE = (
+    "the limit is of the weighted distribution, and each row is released once, without its weight: values are as "
+    "frequent in the release neither as among the rows nor as among those whom they stand for"
+)
 
 
 @dataclass(frozen=True)
 class Specification:
-    """How to get from a distribution to a channel.
+    """Settings that lead from a distribution to a channel.
 
     Attributes
     ----------
@@ -78,17 +82,11 @@ class Specification:
         What the mechanism releases is still to be printed, as a public symbol drawn from P(x|y): what it releases
         itself names groups that the exact counts made (a joint release is made of parts that are printed, and points of
         a declared grid name no group).
-    channel : Channel, optional
-        What was released through, printing included, where it is only to be measured; nothing is designed then.
-    partition : ClassPartition, optional
-        Latent classes in place of a fit, where a release is drawn again.
     facts : ReleaseFacts
         What the report says beyond its numbers.
     confidence : float, optional
         Meet the budget under every distribution that the counts allow at this confidence; the mechanism then gets the
         set of these distributions as ``confidence``.
-    is_priced : bool
-        Whether the report says what confidence costs, which takes three more designs.
     counts_people : bool
         Clusters of the rows are people, and what is said of few rows is meant of few people.
     """
@@ -103,105 +101,94 @@ class Specification:
     target: str | None = None
     side_columns: Sequence[str] = ()
     prints: bool = True
-    channel: Channel | None = None
-    partition: ClassPartition | None = None
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
-    is_priced: bool = True
     counts_people: bool = False
 
     @property
     def whom(self) -> str:
-        """Word for what is counted."""
+        """Word for the units that are counted, rows or people."""
         return "people" if self.counts_people else "rows"
 
     def support(self, table: ContingencyTable) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Rows, or people, that have each sensitive symbol, and each public one."""
+        """Number of rows, or people, with each sensitive symbol, and with each public one."""
         if self.counts_people and table.rows is not None:  # else nobody has two
             return table.people
         rows = self.cell_rows(table)
         return rows.sum(axis=1), rows.sum(axis=0)
 
     def cell_rows(self, table: ContingencyTable) -> NDArray[Any]:
-        """Rows of each cell; without a confidence a weight is a number of rows, and else of people of the source."""
+        """Rows in each cell; weights count as rows without a confidence, otherwise as people in the population."""
         return table.counts if self.confidence is None and table.row_counts is None else table.seen
 
 
-@dataclass(frozen=True)
-class Design:
-    """A channel, what it leaks, and where symbols go that were not seen.
-
-    Attributes
-    ----------
-    joint : JointDistribution
-        The distribution learned (private to whoever holds the table).
-    channel : Channel
-        From public symbols to what is printed.
-    report : LeakageReport
-    fallback : int
-        Code of the riskiest public symbol: unseen symbols are treated like it.
-    """
-
-    joint: JointDistribution
-    channel: Channel
-    report: LeakageReport
-    fallback: int
-
-
-def design(
-    layout: Layout, table: ContingencyTable, spec: Specification, facts: ReleaseFacts, clipped: Mapping[str, int]
-) -> Design:
-    """Learn the distribution, design the channel, measure it. The report is not yet required to be ok.
-
-    Parameters
-    ----------
-    layout : Layout
-        Roles and bins of the columns that were counted.
-    table : ContingencyTable
-        Counts of (S, X).
-    spec : Specification
-    facts : ReleaseFacts
-        What the report says of the settings; what it says of the data is added here.
-    clipped : mapping of str to int
-        Values of each binned column that lay outside its edges.
-    """
-    layout.check_distinct(table)
+def check_confidence_settings(spec: Specification, layout: Layout) -> None:
+    """Refuse settings under which no confidence can be given."""
+    if spec.confidence is None:
+        return
     learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
-    if spec.confidence is not None and learned is not None:
+    if learned is not None:
         raise ColumnError(
             f"confidence needs symbols that were fixed before the rows were seen, and the bin edges of column "
             f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
             learned,
         )
-    if spec.confidence is not None and spec.smoothing:
+    if spec.smoothing:
         raise InvalidParameter(
-            "smoothing is a prior and confidence is about what was counted: use one of them (min_count pools rare "
-            "symbols under either)"
+            "smoothing and confidence cannot be combined: use one of them (min_count pools rare symbols under either)"
         )
-    joint = table.to_joint(spec.smoothing)
-    among = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
-    channels = design_channels(table, joint, spec, confidence=among)
-    channel = chain_channels(channels).with_optimality(channels[0].optimality)
+
+
+def release_facts(
+    layout: Layout,
+    table: ContingencyTable,
+    spec: Specification,
+    facts: ReleaseFacts,
+    channel: Channel,
+    clipped: Mapping[str, int],
+    *,
+    is_fixed: bool,
+) -> ReleaseFacts:
+    """Facts of the mechanism, the settings and the data, as reports state them.
+
+    Parameters
+    ----------
+    layout : Layout
+    table : ContingencyTable
+        Counts of (S, X).
+    spec : Specification
+    facts : ReleaseFacts
+    channel : Channel
+        From public symbols to what is printed.
+    clipped : mapping of str to int
+        Values of each binned column that lay outside its edges.
+    is_fixed : bool
+        Whether the channel took the place of a design.
+    """
     rare, shortage = _too_rare(layout, table, spec)
+    weighted = (_WEIGHTED_NOTE,) if table.row_counts is not None else ()
     people = ""
-    if layout.prints_symbols and spec.channel is None:  # whether any are rare turns with a row, so nobody reads it here
+    if layout.prints_symbols and not is_fixed:  # whether any are rare turns with a row, so nobody reads it here
         phrase = f"combinations of values that few {spec.whom} have"
-        people = f"Of people nothing is promised: {phrase} are printed as they are."
+        people = f"The limit does not keep people from being recognised: {phrase} are released as they are."
         if spec.min_count >= MIN_COUNT:
-            maybe = "" if spec.counts_people else ", maybe all of one person"
-            people = f"Each released combination has at least {spec.min_count} {spec.whom}{maybe}."
-    warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
-    facts = replace(facts, mechanism=spec.name, binned=layout.binned_public)
-    facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.side_columns))
-    facts = replace(facts, replaced=count_replaced_values(layout, table, spec, clipped))
-    report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
-    risk = limits_for(spec.budget, joint.sensitive).lift_risk(lift(joint), joint.p_s)
-    return Design(joint, channel, report, int(np.argmax(risk)))
+            maybe = "" if spec.counts_people else ", perhaps all of one person"
+            people = f"{POOLED} {spec.min_count} {spec.whom}{maybe}."
+    return replace(
+        facts,
+        mechanism=spec.name,
+        binned=layout.binned_public,
+        warnings=(*facts.warnings, *weighted, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare),
+        people=people,
+        shortage=shortage,
+        side_columns=tuple(spec.side_columns),
+        replaced=count_replaced_values(layout, table, spec, clipped),
+    )
 
 
 def count_replaced_values(
     layout: Layout, table: ContingencyTable, spec: Specification, clipped: Mapping[str, int]
 ) -> tuple[ReplacedValues, ...]:
-    """How many rows of each public column are written with another value for want of a place."""
+    """Number of rows of each public column written with another value because theirs has no symbol."""
     if not (layout.prints_symbols and spec.prints):
         return tuple(ReplacedValues(name, clipped=n) for name, n in clipped.items() if name in layout.public)
     rows = spec.cell_rows(table).sum(axis=0)
@@ -215,7 +202,7 @@ def count_replaced_values(
 
 
 def chain_channels(channels: Sequence[Channel]) -> Channel:
-    """Channel from public symbols to what is printed."""
+    """Channel from public symbols to written symbols."""
     return reduce(Channel.then, channels)
 
 
@@ -225,11 +212,13 @@ def design_channels(
     spec: Specification,
     input_joint: JointDistribution | None = None,
     confidence: ConfidenceSet | None = None,
+    fixed: Channel | None = None,
 ) -> tuple[Channel, ...]:
-    """Channel from public symbols to what the mechanism releases, and the one that prints it, if there is one.
+    """Channel from public symbols to the mechanism's output, and the channel that writes this output, if any.
 
-    ``given`` is the distribution that the mechanism shall see in place of ``joint``, with the same public symbols;
-    ``confidence`` is the set of distributions under all of which it shall meet its budget.
+    ``input_joint`` is the distribution that the mechanism shall see in place of ``joint``, with the same public
+    symbols; ``confidence`` is the set of distributions under all of which it shall meet its budget; ``fixed`` is a
+    channel in place of a design.
     """
     place = table.public.union(joint.public)[2]
     rows = spec.support(table)[1][place]
@@ -237,8 +226,8 @@ def design_channels(
     if spec.counts_people and table.rows is not None:
         together = partial(_people_among_first, table, place)
     pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0), together)
-    if spec.channel is not None:
-        return (check_fixed_channel(spec.channel, joint, pooled),)
+    if fixed is not None:
+        return (check_fixed_channel(fixed, joint, pooled),)
     distribution = joint if input_joint is None else input_joint
     settings: dict[str, Any] = {}
     if spec.side_columns:
@@ -272,18 +261,18 @@ def design_channels(
     # Rows of the pool are printed as those of others: its own values are somebody's.
     shown = np.where(rows < spec.min_count, 0.0, joint.p_x)
     if not shown.any():
-        widest = joint.public.widest
-        raise ColumnError(
-            f"no combination of values of the public columns is there in min_count={spec.min_count} {spec.whom}, so "
-            f"that none can be printed: cut {widest!r}, which has most values, into bins, release fewer columns, or "
-            "release the table through latent classes",
-            widest,
-        )
+        raise unshared_error(joint, spec.min_count, spec.whom)
     return channel, printing.reversed(shown)
 
 
+def unshared_error(joint: JointDistribution, min_count: int, whom: str = "rows") -> UselessRelease:
+    """Error for a table without a combination of public values that may be written."""
+    what = f"no combination of values of the public columns is shared by {min_count} {whom} (min_count)"
+    return UselessRelease(None, what, Lack("combinations", column=joint.public.widest).advice)
+
+
 def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Channel | None) -> Channel:
-    """A channel in place of a design, if it is for the public symbols of a table and prints nothing but them.
+    """Return a given channel in place of a design, if it fits the public symbols of a table and writes only those.
 
     One of a receipt is not trusted. Its distribution is measured like that of any design; what it may print is held
     against the table here, because no budget speaks of what a released symbol is called.
@@ -302,29 +291,29 @@ def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Chan
     InvalidChannel
     """
     if channel.inputs != joint.public:
-        raise InvalidChannel("the channel is for other public symbols than those of the source")
+        raise InvalidChannel("the channel is for other public symbols than those of the raw table")
     if pooled is not None:
         pool = pooled.stages[0].indices
         members = np.unique(pool, return_index=True)[1]
         if Channel((channel.stages[0],)) != Channel((channel.stages[0].take(members).take(pool),)):
-            raise InvalidChannel("the channel tells rare symbols apart that min_count makes one")
+            raise InvalidChannel("the channel separates rare symbols that min_count merges")
     # A joint release prints tuples of its columns' values that no row has.
     prints_own = channel.outputs.columns == channel.inputs.columns and all(
         output_level.equals(level)
         for output_level, level in zip(channel.outputs.levels, channel.inputs.levels, strict=True)
     )
     if not prints_own:
-        raise InvalidChannel("the channel prints what is no public value of the source")
+        raise InvalidChannel("the channel writes a value that is no public value of the table")
     return channel
 
 
 def _rows_among_first(rows: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
-    """Rows that have one of the first k of some symbols, for every k."""
+    """Number of rows with one of the first k of some symbols, for every k."""
     return np.cumsum(rows[order])
 
 
 def _people_among_first(table: ContingencyTable, place: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
-    """Different people who have one of the first k of some symbols, for every k."""
+    """Number of people with one of the first k of some symbols, for every k."""
     assert table.rows is not None
     _, x, weights, person, _ = table.rows
     rank = np.empty(len(order), np.int64)
@@ -339,7 +328,7 @@ def _people_among_first(table: ContingencyTable, place: NDArray[Any], order: NDA
 def _pool_rare(
     joint: JointDistribution, counts: NDArray[Any], min_count: int, together: Callable[..., NDArray[Any]]
 ) -> Channel | None:
-    """Channel that makes one symbol of all that occur in fewer than ``min_count`` rows; None if there are none.
+    """Channel that merges all symbols of fewer than ``min_count`` rows into one; None if there are none.
 
     Where all rare symbols together are still too few, the next rarest join them: ``together`` are the rows, or the
     people, of the first so many of them.
@@ -365,12 +354,6 @@ def _pool_rare(
 def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, channel: Channel) -> list[str]:
     """Warnings for a reader of the report about the data and the settings."""
     notes = []
-    empty = int((table.counts == 0).sum())
-    if empty and not (spec.facts.secret_dp or spec.facts.record_dp):  # noise says nothing of what is impossible
-        notes.append(
-            f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
-            "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
-        )
     rows, rare = spec.cell_rows(table).sum(axis=0), spec.support(table)[1] < MIN_COUNT
     n_rare = int(rows[rare].sum())
     if n_rare and spec.min_count < MIN_COUNT and layout.prints_symbols:
@@ -379,7 +362,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             way_out = "one tuple of all columns, or latent classes, avoid this"
         notes.append(
             f"{n_rare} rows hold combinations of values that fewer than {MIN_COUNT} {spec.whom} have and that are "
-            f"printed as they are: those are somebody's ({way_out})"
+            f"released as they are, so that they reveal single people ({way_out})"
         )
     if spec.confidence is not None and table.rows is not None:
         notes += design_assumptions(table, of_people=spec.counts_people)
@@ -397,7 +380,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
 
 
 def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
-    """A sentence on the sensitive values of which a released one may be sure, by their shares alone."""
+    """Sentence on the sensitive values that a released value may reveal with certainty, by their shares only."""
     if not isinstance(spec.budget, LiftBudget):
         return []
     seen = present_limits(spec.budget, table.sensitive)
@@ -419,7 +402,7 @@ def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
 def restrict(
     counts: ContingencyTable, channel: Channel, fallback: int, budget: _B
 ) -> tuple[JointDistribution, Channel, _B]:
-    """Distribution of other rows, the channel on their symbols, others acting like ``fallback``, and the budget."""
+    """Distribution of other rows, the channel on their symbols (new ones act like ``fallback``), and the budget."""
     distribution = counts.to_joint()
     codes = {symbol: code for code, symbol in enumerate(channel.inputs.symbols)}
     inputs = np.array([codes.get(symbol, fallback) for symbol in distribution.public.symbols])
@@ -429,7 +412,7 @@ def restrict(
 
 
 def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> tuple[list[str], Shortage]:
-    """Secrets that leave nothing to certify."""
+    """Notes on sensitive values with too few rows to certify anything, and the shortage."""
     if spec.confidence is None or not isinstance(spec.budget, (LiftBudget, LDPBudget)):
         return [], spec.facts.shortage
     rows = spec.support(table)[0]
@@ -444,7 +427,7 @@ def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> t
 def rare_secrets(
     sensitive: Sequence[str], rows: NDArray[Any], needed: NDArray[Any], what: str, about: str = "", whom: str = "rows"
 ) -> tuple[list[str], Shortage]:
-    """Sentences on the first three secrets that too few rows have to certify anything, none named; and the shortage.
+    """Sentences on up to three sensitive values too rare to certify anything, without names; and the shortage.
 
     ``rows`` have each secret, and ``needed`` would have to.
     """

@@ -1,4 +1,4 @@
-"""Designers, which make releases and remember them, and the state of a release to files after its first pass."""
+"""Designers, which make releases and remember the results; and a release to files after its first pass."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sanitize._util.sampling.noise import NoiseKey, hidden, random_words, warn_of_seed
 from sanitize.errors import InvalidParameter
+from sanitize.release.fit import FitOptions
 from sanitize.report import release_note
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.release.classes import ClassPartition
     from sanitize.release.first_pass import RowOrder, TableCounter
-    from sanitize.release.recipes.recipe import Recipe
+    from sanitize.release.fit import Recipe
     from sanitize.release.release import FittedRelease
     from sanitize.report import LeakageReport
     from sanitize.tables.files.source import Numbers
@@ -32,7 +35,7 @@ Report = TypeVar("Report", covariant=True)
 
 @dataclass(frozen=True)
 class Prepared(Generic[Report]):
-    """All that the second pass over a table needs, and what is told to who asked for it.
+    """Input of the second pass over a table, and the information for the caller.
 
     Attributes
     ----------
@@ -56,7 +59,7 @@ class Prepared(Generic[Report]):
 
 
 def release_footer(report: LeakageReport, order: RowOrder) -> bytes:
-    """Footer of a released file, as JSON: what anybody may know of its report, and no figure."""
+    """Footer of a released file, as JSON: the public part of its report, without figures."""
     return json.dumps({**release_note(report), "rows": order}).encode()
 
 
@@ -65,20 +68,20 @@ class Releaser(Protocol[Report]):
 
     @property
     def numbers(self) -> Numbers:
-        """Columns of numbers, which a CSV file does not know to be numbers."""
+        """Columns of numbers, since a CSV file does not state types."""
 
     def prepare(self, table: TableCounter, order: RowOrder, *, key: bytes | None = None) -> Prepared[Report]:
         """Prepare the second pass over a table."""
 
 
 class Releases(Protocol[Report]):
-    """Object that names a releaser of tables in files: itself, or a policy."""
+    """Object that has a releaser of tables in files: itself, or a policy."""
 
     def _releaser(self) -> Releaser[Report]: ...
 
 
 class Designer(ABC):
-    """Base of what fits a recipe, remembers what came of it, and prepares the release of tables in files.
+    """Base of classes that fit a recipe, keep the results, and prepare the release of tables in files.
 
     Attributes
     ----------
@@ -95,7 +98,7 @@ class Designer(ABC):
 
     @abstractmethod
     def recipe(self) -> Recipe:
-        """How releases are made, with the parameters as they are now."""
+        """Recipe with the current parameters."""
 
     def _releaser(self) -> Releaser[LeakageReport]:
         return self
@@ -105,7 +108,7 @@ class Designer(ABC):
 
     @property
     def numbers(self) -> Numbers:
-        """Columns of numbers, which a CSV file does not know to be numbers."""
+        """Columns of numbers, since a CSV file does not state types."""
         return self.recipe().numbers
 
     def prepare(
@@ -117,7 +120,7 @@ class Designer(ABC):
         channel: Channel | None = None,
         classes: ClassPartition | None = None,
     ) -> Prepared[LeakageReport]:
-        """Fit on a table in files, and return what its second pass needs: for code that writes releases to files.
+        """Fit on a table in files, and return the input of its second pass; used by code that writes files.
 
         Parameters
         ----------
@@ -145,12 +148,14 @@ class Designer(ABC):
         recipe.check_weights(table, order)
         words = random_words(recipe.random_state if key is None else key)
         self._look_at(table.empty())
-        fitted, counts = recipe.fit(recipe.for_files(channel=channel, partition=classes), table, order, words)
+        fitted = recipe.fit(table, FitOptions(order, words, channel, classes))
+        assert fitted.counts is not None
+        counts = fitted.counts.exact
         if key is not None:
             fitted = replace(fitted, report=fitted.report.with_key())
         elif fitted.report.facts.seeded:
             warn_of_seed()
-        fitted.assign_to(self)
+        self._remember(fitted)
         release = replace(self.bare_release(), handle_unknown="high_risk")
         release.check_order(order)
         expected = release.symbol_rows(counts)
@@ -161,23 +166,28 @@ class Designer(ABC):
     def draft(
         self, table: TableCounter, order: RowOrder, *, is_priced: bool = False, classes: ClassPartition | None = None
     ) -> LeakageReport:
-        """Fit on a table in files and measure, and prepare nothing: for code that compares many designs.
+        """Fit on a table in files and measure, without preparing a release; used to compare many designs.
 
         Parameters
         ----------
         table : TableCounter
         order : {"shuffle", "keep"}
         is_priced : bool
-            As of `Specification`.
+            As of `FitOptions`.
         classes : ClassPartition, optional
             Latent classes, in place of a fit.
         """
         self._look_at(table.empty())
-        recipe = self.recipe()
-        recipe.check_weights(table, order)
-        spec = recipe.for_files(is_priced=is_priced, partition=classes)
-        recipe.fit(spec, table, order)[0].assign_to(self)
+        self._remember(self.recipe().fit(table, FitOptions(order, classes=classes, is_priced=is_priced)))
         return self.report_
+
+    def _remember(self, fitted: FittedRelease) -> None:
+        """Store the fitted attributes, without the counts."""
+        self.channel_, self.report_, self._joint = fitted.channel, fitted.report, fitted.joint
+        model = fitted.classes and fitted.classes.model
+        shown = {"channels_": fitted.parts, "compared_": fitted.compared, "classes_": model}
+        vars(self).update({name: value for name, value in shown.items() if value is not None})
+        self._release = replace(fitted, counts=None, parts=None, compared=None)
 
     def bare_release(self) -> FittedRelease:
         """Return the release of rows, without the distribution it was designed from.
@@ -193,37 +203,38 @@ class Designer(ABC):
         if release is None:
             raise InvalidParameter(f"this {self.recipe().estimator()} is not fitted yet; call fit first")
         if self.recipe().keep_sensitive:
-            raise InvalidParameter("keep_sensitive=True is not for release; drop it")
+            raise InvalidParameter("keep_sensitive=True would release the sensitive columns; leave it out")
         self.report_.require()
         return release.bare()
 
 
 @dataclass
 class RecipeDesigner(Designer):
-    """A designer of one recipe, without scikit-learn, which takes longer to load than a small table to release."""
+    """Designer of one recipe, without scikit-learn, which takes longer to load than a small release takes."""
 
     made_by: Recipe
     policy: Any = None  # whose settings a release has, where it was made of one
+    compared_: Mapping[str, LeakageReport] = field(default_factory=dict, init=False)
 
     def recipe(self) -> Recipe:
-        """The recipe."""
+        """Return the recipe."""
         return self.made_by
 
 
 def check_designer(sanitizer: object, what: str) -> None:
-    """Refuse what designs nothing, a saved release among it, where a channel has to be designed."""
+    """Refuse an object that designs no channel, such as a saved release, where a design is needed."""
     if not isinstance(sanitizer, Designer):
         raise InvalidParameter(
-            f"{what}, got a {type(sanitizer).__name__}; what was saved was designed for other rows, so give what "
-            "designed it, and those rows as source"
+            f"{what}, got a {type(sanitizer).__name__}; a saved release was designed for other rows: give the "
+            "sanitizer that designed it, with those rows as source"
         )
 
 
 def refuse_noisy(sanitizer: object, instead: str) -> None:
-    """Refuse an estimator with ``secret_dp`` or ``record_dp`` where its table would be looked at without noise."""
+    """Refuse an estimator with ``secret_dp`` or ``record_dp`` where its table would be read without noise."""
     fitted = getattr(sanitizer, "report_", None)  # whatever its parameters are by now
     recipe = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
     promise = getattr(recipe, "promise", None)
     name = fitted.facts.promise if promise is None and fitted else promise and promise.keyword
     if name is not None:
-        raise InvalidParameter(f"{name} does not allow a second look at the secrets of the table: {instead}")
+        raise InvalidParameter(f"{name} does not allow a second look at the sensitive values: {instead}")

@@ -1,4 +1,4 @@
-"""Rows of a released table as numbers that a classifier can read; nothing here looks at S."""
+"""Rows of a released table as numbers for a classifier; S is never read here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def table_features(
     with_position: bool,
     numeric: Literal["symbols", "numbers"] = "symbols",
 ) -> Features:
-    """Features of some columns of a table (all by default), and of where each row stands.
+    """Features of some columns of a table (all by default), and of each row's position.
 
     With ``numbers`` a numeric column is one feature, its value in standard units, and nothing else.
     """
@@ -90,14 +90,14 @@ def table_features(
 
 
 def _ranks(codes: NDArray[np.integer[Any]], n_values: int) -> Vector:
-    """Rank of each row's value, scaled to between 0 and 1; missing values stand in the middle."""
+    """Rank of each row's value, scaled to [0, 1]; missing values get the middle."""
     counts = np.bincount(codes[codes != MISSING], minlength=n_values)
     middle = (np.cumsum(counts) - counts / 2) / max(int(counts.sum()), 1)
     return np.append(middle, 0.5)[codes]
 
 
 def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
-    """One column for each frequent code; the rest have none."""
+    """Indicator columns of frequent codes; other codes have none."""
     counts = np.bincount(codes + 1)
     # Levels of a column that get a feature of their own, most frequent first.
     levels = np.sort(np.argsort(-counts, kind="stable")[: min(64, int((counts > 0).sum()))])
@@ -105,14 +105,14 @@ def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def require_columns(available: Sequence[str], names: Sequence[str], what: str) -> None:
-    """Refuse what has these columns, called by what it is, where it lacks some."""
+    """Refuse a table that lacks some of these columns; the error names the table's role."""
     absent = [name for name in names if name not in available]
     if absent:
         raise ColumnError(f"{what}: {ColumnError.absent(absent, available)}", absent[0], absent)
 
 
 def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32]]:
-    """Symbols of S, which are two at least, and each row's code."""
+    """Symbols of S, at least two, and each row's code."""
     if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names") or getattr(sensitive, "ndim", 1) == 2:
         table = Table.from_native(sensitive)
         columns = {name: table[name] for name in table.names}

@@ -1,12 +1,12 @@
-"""The first pass over a table in files: its rows are counted, and nothing else of them is kept."""
+"""First pass over a table, in files or in memory: it counts rows and keeps nothing else of them."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,11 @@ from sanitize._util.progress import advance, begin
 from sanitize._util.system import ordered_map
 from sanitize.core.binning import as_numbers, is_numeric
 from sanitize.errors import ColumnError, InvalidDistribution
+from sanitize.release.layout import select
 from sanitize.release.row_order import OrderAudit
 from sanitize.tables.columns import as_arrow, narrow
 from sanitize.tables.files.source import BATCH_ROWS
+from sanitize.tables.frame import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.core.joint import ContingencyTable
-    from sanitize.release.layout import Columns, Layout
+    from sanitize.release.layout import Columns, ColumnSpec, Layout
     from sanitize.tables.files.source import Load, Source
 
     Batch = Mapping[str, pa.Array]
@@ -37,12 +39,12 @@ RowOrder = Literal["shuffle", "keep"]
 
 
 def check_row_order(rows: str) -> None:
-    """Refuse what is no order of released rows."""
+    """Refuse a value that is no order of released rows."""
     check_choice("rows", rows, "shuffle", "keep")
 
 
 def sample_rows(n: int, most: int) -> NDArray[np.int64]:
-    """Numbers of all rows, or of a uniform choice of ``most``, which does not depend on what they hold."""
+    """Numbers of all rows, or of a uniform choice of ``most`` that does not depend on their content."""
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(13).permutation(n)[:most])
 
 
@@ -73,7 +75,7 @@ class RowCounts:
         clusters: Any = None,
         largest: float | None = None,
     ) -> RowCounts:
-        """Counts of a table in memory, whose rows may have weights, and be of clusters of at most some total."""
+        """Counts of a table in memory; rows may have weights, and belong to clusters with a largest total."""
         counted = cls(layout.empty_table())
         counted.count(layout.columns(source), weights=weights, clusters=clusters, largest=largest)
         return counted
@@ -92,12 +94,17 @@ class RowCounts:
             self.order.count(columns, first)
         self.clipped.update(columns.clipped)
 
+    @property
+    def exact(self) -> ContingencyTable:
+        """Counts without noise."""
+        return self.table
+
     def empty_copy(self) -> RowCounts:
-        """Return a counter of the same symbols and columns, likely to hold more rows of the same table."""
+        """Return an empty counter of the same symbols and columns, for more rows of the same table."""
         return RowCounts(self.table.empty_copy(), None if self.order is None else self.order.empty_copy())
 
     def merge(self, addend: RowCounts) -> RowCounts:
-        """Counts of the rows of both."""
+        """Add the counts of both."""
         order = None if self.order is None or addend.order is None else self.order.merge(addend.order)
         clipped = self.clipped.copy()
         clipped.update(addend.clipped)
@@ -116,14 +123,94 @@ def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
     weights = as_numbers(column) if is_numeric(column.type) else np.full(len(column), np.nan)
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ColumnError(
-            f"column {name!r} holds the weights of the rows, which must be numbers > 0; mend or drop it", name
+            f"column {name!r} holds the weights of the rows, which must be numbers > 0; correct or drop it", name
         )
     return weights
 
 
+def feature_columns(table: Table, features: Any) -> dict[str, Any]:
+    """Sensitive columns passed apart from the table, by name; empty if there are none."""
+    if features is None:
+        return {}
+    if hasattr(features, "columns") or hasattr(features, "column_names"):
+        frame = Table.from_native(features)
+        columns = {name: frame[name] for name in frame}
+    else:
+        name = getattr(features, "name", None)
+        array = features if name is not None else np.asarray(features)
+        if getattr(array, "ndim", 1) == 2:
+            columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
+        else:
+            columns = {str(name) if name is not None else "sensitive_features": array}
+    for name, column in columns.items():
+        if len(column) != table.n_rows:
+            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, X has {table.n_rows}", name)
+    clash = sorted(set(columns) & set(table.names))
+    if clash:
+        raise ColumnError(
+            f"column {clash[0]!r} is in X and in sensitive_features; drop it from X or rename it", clash[0]
+        )
+    return columns
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryTable:
+    """A table in memory, to be counted.
+
+    Attributes
+    ----------
+    head : Table
+        The table, with the sensitive columns in it unless they come apart.
+    sensitive_features : array-like or frame, optional
+        The sensitive columns apart.
+    weights, groups : array-like of shape (n_rows,), optional
+        Weight of each row, and what it was drawn with.
+    largest_total : float, optional
+        See `Sanitizer.fit`.
+    """
+
+    head: Table
+    sensitive_features: Any = None
+    weights: Any = None
+    groups: Any = None
+    largest_total: float | None = None
+
+    @cached_property
+    def features(self) -> Mapping[str, Any]:
+        """Sensitive columns passed apart from the table, by name."""
+        return feature_columns(self.head, self.sensitive_features)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Any]:
+        """All columns."""
+        return {**{name: self.head[name] for name in self.head}, **self.features} if self.features else self.head
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns, without sensitive ones passed apart."""
+        return self.head.names
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.head.n_rows
+
+    def naming_absent(self) -> contextlib.AbstractContextManager[None]:
+        """Leave errors about missing columns unchanged."""
+        return contextlib.nullcontext()
+
+    def sample(self, names: Sequence[str], most: int) -> Mapping[str, Any]:
+        """Return all columns: fewer would save nothing."""
+        return self.columns
+
+    def count(self, layout: Layout, order: RowOrder) -> RowCounts:
+        """Count all rows; rows in memory are never released in order."""
+        return RowCounts.from_table(layout, self.columns, self.weights, self.groups, self.largest_total)
+
+
 @dataclass(frozen=True)
 class TableCounter:
-    """A table in files, to be counted here.
+    """A table in files, to be counted in this process.
 
     Attributes
     ----------
@@ -142,8 +229,34 @@ class TableCounter:
     keeps: bool = field(default=False, kw_only=True)
     _kept: dict[tuple[Path, int], tuple[int, list[Batch]]] = field(default_factory=dict, repr=False, kw_only=True)
 
+    # A table in files has its sensitive columns in it; rows with weights are counted by them.
+    sensitive_features: ClassVar[Any] = None
+    features: ClassVar[Mapping[str, Any]] = {}
+    weights: ClassVar[Any] = None
+    largest_total: ClassVar[float | None] = None
+
+    @property
+    def head(self) -> Table:
+        """Columns without rows, as a table."""
+        return Table.from_native(self.empty())
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """Columns without rows."""
+        return self.head
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns that can be read."""
+        return self.source.readable_columns
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows
+
     def empty(self) -> pa.Table:
-        """The columns without rows.
+        """Columns without rows.
 
         A repeated name keeps its place, so that positions count as in the file; asking for it by name is refused.
         """
@@ -155,7 +268,7 @@ class TableCounter:
         return pa.schema(fields).empty_table()
 
     def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
-        """Columns of all rows, or of a uniform choice of ``most`` rows by position, in their order."""
+        """Columns of all rows, or of a uniform choice of ``most`` rows by position, in order."""
         self.source.check(names)
         n = self.source.n_rows
         if n == 0:
@@ -179,11 +292,11 @@ class TableCounter:
         return {name: pa.chunked_array(part) for name, part in parts.items()}
 
     def count(self, layout: Layout, order: RowOrder) -> RowCounts:
-        """Count all rows; where they keep their order, also by position."""
+        """Count all rows; if they keep their order, also by position."""
         return self.count_files(layout, self.order_audit(layout, order))
 
     def count_files(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> RowCounts:
-        """Counts of the rows of all files; ``order`` counts them too, from number ``first`` on."""
+        """Count the rows of all files; ``order`` counts them too, from number ``first`` on."""
         names, weights = list(dict.fromkeys((*layout.sensitive, *layout.read))), self.source.weights
         read = names if weights is None else [*names, weights]
         self.source.check(read)
@@ -207,7 +320,7 @@ class TableCounter:
         return total
 
     def loads(self, files: Sequence[Path], names: Sequence[str], before: int = 0) -> Iterator[tuple[int, Load]]:
-        """Loads of some files, and how many rows of the table are before each."""
+        """Loads of some files, and the number of rows of the table before each."""
         for file in files:
             for load in self.source.loads(file, names, self.batch_rows):
                 if self.keeps and self.source.reads_on_demand:
@@ -216,7 +329,7 @@ class TableCounter:
                 before += load.n_rows
 
     def _batches(self, place: tuple[Path, int], load: Load, names: set[str]) -> Iterator[Batch]:
-        """Batches of a load, in codes of few bytes, which are looked at faster; not read again if they are kept."""
+        """Batches of a load, in codes of few bytes, which are faster to read; kept batches are not read again."""
         _, batches = self._kept.get(place, (0, []))
         if batches and names <= set(batches[0]):
             for batch in batches:
@@ -234,7 +347,7 @@ class TableCounter:
             self._kept[place] = size, batches
 
     def order_audit(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
-        """Audit of rows that keep their order; None where they do not."""
+        """Audit of rows that keep their order; None if they are shuffled."""
         # Where the public columns are their own sensitive ones, their order is what is released.
         if order == "shuffle" or layout.sensitive == layout.public:
             return None
@@ -242,7 +355,7 @@ class TableCounter:
 
     @contextlib.contextmanager
     def naming_absent(self) -> Iterator[None]:
-        """Errors about columns that are not in the files, in the words of the source."""
+        """Raise errors about missing columns in the words of the file reader."""
         try:
             yield
         except ColumnError as error:
@@ -253,21 +366,31 @@ class TableCounter:
             raise self.source.absent([error.column]) from None
 
 
+TableSource: TypeAlias = TableCounter | MemoryTable
+
+
+def sensitive_names(table: TableSource, spec: ColumnSpec) -> tuple[str, ...]:
+    """Names of the sensitive columns, in a table or apart from it."""
+    if table.sensitive_features is not None and spec is not None:
+        raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
+    return tuple(table.features) or select("sensitive", spec, table.head)
+
+
 @dataclass(frozen=True)
 class RememberedPass(TableCounter):
-    """A first pass that counts the same columns once, for code that designs many releases of them."""
+    """First pass that counts the same columns once, for code that designs many releases of them."""
 
     _counted: list[tuple[Layout, RowOrder, RowCounts]] = field(default_factory=list, repr=False)
     _sampled: dict[tuple[tuple[str, ...], int], dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)
 
     def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
-        """Return the same rows as before, where they were asked for before."""
+        """Return the same rows as before, if they were requested before."""
         if (names, most) not in self._sampled:
             self._sampled[names, most] = super().sample(names, most)
         return self._sampled[names, most]
 
     def count(self, layout: Layout, order: RowOrder) -> RowCounts:
-        """The counts of before, where the same columns were counted as the same symbols."""
+        """Return the earlier counts if the same columns were counted as the same symbols."""
         for earlier_layout, earlier_order, counted in self._counted:
             if earlier_layout == layout and earlier_order == order:
                 return counted

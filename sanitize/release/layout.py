@@ -1,4 +1,4 @@
-"""Which columns are sensitive, which are public and which are binned, and the columns of a batch as symbols."""
+"""Roles of columns (sensitive, public, binned), and the columns of a batch as symbols."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _EDGES_WANTED = (
 
 
 def two_dimensional(native: Any) -> Any:
-    """Array of a matrix or nested list; scikit-learn's own errors about its shape would print the rows."""
+    """Array of a matrix or nested list; scikit-learn's own errors about its shape would quote rows."""
     if hasattr(native, "toarray"):  # sparse matrices are refused by name elsewhere
         return native
     array = np.asarray(native)
@@ -55,33 +55,6 @@ def two_dimensional(native: Any) -> Any:
     return array
 
 
-def with_sensitive(table: Table, spec: ColumnSpec, features: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """Names of the sensitive columns, and the table that has them."""
-    if features is None:
-        return select("sensitive", spec, table), table
-    if spec is not None:
-        raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
-    if hasattr(features, "columns") or hasattr(features, "column_names"):
-        frame = Table.from_native(features)
-        columns = {name: frame[name] for name in frame}
-    else:
-        name = getattr(features, "name", None)
-        array = features if name is not None else np.asarray(features)
-        if getattr(array, "ndim", 1) == 2:
-            columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
-        else:
-            columns = {str(name) if name is not None else "sensitive_features": array}
-    for name, column in columns.items():
-        if len(column) != table.n_rows:
-            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, X has {table.n_rows}", name)
-    clash = sorted(set(columns) & set(table.names))
-    if clash:
-        raise ColumnError(
-            f"column {clash[0]!r} is in X and in sensitive_features; drop it from X or rename it", clash[0]
-        )
-    return tuple(columns), {**{name: table[name] for name in table}, **columns}
-
-
 def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the public columns; all but the sensitive ones by default."""
     if spec is not None:
@@ -93,7 +66,7 @@ def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -
 
 
 def make_bins(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Bins]:
-    """Bins of the columns that have them, at edges or in calendar units; one list of edges cuts all numbers."""
+    """Bins of the columns that have them, as edges or calendar units; one list of edges cuts all numbers."""
     if wanted is None:
         return {}
     if isinstance(wanted, (list, tuple, np.ndarray)):
@@ -118,7 +91,7 @@ def make_bins(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]
 
 
 def require_columns(table: Table, *specs: object) -> None:
-    """Refuse all names together that the table does not have, where there are two or more of them."""
+    """Refuse names that the table lacks, if there are two or more, all together."""
     names: list[object] = []
     for spec in specs:
         names += [spec] if isinstance(spec, str) else spec if isinstance(spec, (list, tuple, Mapping)) else []
@@ -128,7 +101,7 @@ def require_columns(table: Table, *specs: object) -> None:
 
 
 def _column_name(key: str | int, source: Mapping[str, Any]) -> str:
-    """Column name of a name or a position."""
+    """Return the column name for a name or a position."""
     if is_whole(key):
         names = list(source)
         if not -len(names) <= key < len(names):
@@ -141,7 +114,7 @@ def _column_name(key: str | int, source: Mapping[str, Any]) -> str:
 
 
 def select(role: str, spec: ColumnSpec, table: Table) -> tuple[str, ...]:
-    """Names of the columns a parameter asks for: a name, a list of names or positions, or a callable."""
+    """Names of the columns that a parameter selects: a name, a list of names or positions, or a callable."""
     if spec is None:
         return ()
     selection: Any = spec(table.native) if callable(spec) else spec
@@ -194,7 +167,7 @@ class Columns(Mapping[str, Any]):
 
 
 def refuse_missing(column: ArrowColumn, name: str) -> None:
-    """Refuse a column with missing values, where that was asked for."""
+    """Refuse a column with missing values, if requested."""
     is_missing = column.null_count > 0
     if not is_missing and pa.types.is_floating(column.type):
         is_missing = bool(np.isnan(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)).any())
@@ -206,7 +179,7 @@ def refuse_missing(column: ArrowColumn, name: str) -> None:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns are sensitive, which are public and which of these stay, and how numbers become symbols."""
+    """Roles of columns, sensitive, public and kept, and the conversion of numbers to symbols."""
 
     sensitive: tuple[str, ...]
     public: tuple[str, ...]
@@ -219,12 +192,12 @@ class Layout:
 
     @property
     def value_columns(self) -> list[str]:
-        """Public columns whose values are written as they are."""
+        """Public columns whose values are written unchanged."""
         return [name for name in self.public if name not in self.bins]
 
     @property
     def numeric(self) -> frozenset[str]:
-        """Columns that can be read as numbers alone."""
+        """Columns that can be read only as numbers."""
         return frozenset(name for name, bins in self.bins.items() if not isinstance(bins, (DateBins, Joined)))
 
     @property
@@ -247,21 +220,21 @@ class Layout:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Columns of a table that its public symbols are made of."""
+        """Columns of a table that determine its public symbols."""
         return self.public
 
     def bare(self) -> Layout:
-        """Roles and symbols alone: all that rows need once a channel is designed."""
+        """Layout with roles and symbols only, which suffices for rows once a channel is designed."""
         return Layout(*self.roles)
 
     @property
     def roles(self) -> tuple[Any, ...]:
-        """Roles of columns that make a layout, whatever else a subclass knows."""
+        """Layout by the roles of columns only, without what subclasses add."""
         return self.sensitive, self.public, self.bins, self.missing, self.keep
 
     @property
     def orders(self) -> dict[str, pa.Array]:
-        """Symbols of the columns whose bins say which there are, in ascending order."""
+        """Symbols of the columns whose bins are known in advance, in ascending order."""
         return {name: order for name, bins in self.bins.items() if (order := bins.order) is not None}
 
     def empty_table(self) -> ContingencyTable:
@@ -269,19 +242,19 @@ class Layout:
         return ContingencyTable.empty(self.sensitive, self.public, self.orders)
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
-        """Columns of a batch, as symbols; made by some threads where that takes long.
+        """Columns of a batch as symbols, made by several threads if that takes long.
 
         ``first`` is the number of its first row, where a table comes in batches.
         """
         return Columns(self, source, workers, first)
 
     def check_distinct(self, table: ContingencyTable) -> None:
-        """Refuse all columns that hold a different value in most rows: no distribution can be learned from them."""
+        """Refuse columns that hold a different value in most rows: no distribution of them can be learned."""
         self.refuse_distinct({"sensitive": table.sensitive, "public": table.public}, int(table.n))
 
     @staticmethod
     def refuse_distinct(alphabets: Mapping[str, Alphabet], n_rows: int) -> None:
-        """Refuse alphabets of some roles in which most rows have a value of their own."""
+        """Refuse alphabets, for some roles, in which most rows have their own value."""
         if n_rows < TELLING_ROWS:
             return
         kinds: dict[str, str] = {}
@@ -296,13 +269,14 @@ class Layout:
         listed = ", ".join(f"{kind} column {name!r}" for name, kind in kinds.items())
         way_out = " Latent classes (latent-classes) take amounts as they are." if amounts else ""
         raise ColumnError(
-            f"a different value in most rows, so no joint can be learned: {listed}. Give bins to numbers and dates, "
-            f"and leave out what names its row.{way_out}",
+            f"a different value in most rows, so there is no distribution to learn: {listed}. Give "
+            "bins to numbers and dates, "
+            f"and leave out columns that identify their row.{way_out}",
             next(iter(kinds)) if len(kinds) == 1 else None,
         )
 
     def audit(self, table: ContingencyTable) -> LeakageReport:
-        """Measure what the public columns tell as they are, without a budget."""
+        """Measure how much the unchanged public columns reveal, without a budget."""
         self.check_distinct(table)
         joint = table.to_joint()
         channel = Channel.identity(len(joint.public), joint.public)
@@ -325,7 +299,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class CellLayout(Layout):
-    """Layout whose public symbol is the latent class of a row, drawn given the columns of the table, beside kept ones.
+    """Layout whose public symbol is a row's latent class, drawn given the columns of the table, next to kept columns.
 
     Every row has a class, so no symbol is unknown, unless it is one beside kept values that no row had.
     """
@@ -336,7 +310,7 @@ class CellLayout(Layout):
 
     @classmethod
     def from_partition(cls, layout: Layout, partition: ClassPartition) -> CellLayout:
-        """Layout of the same table whose public columns are one symbol, beside those that are kept."""
+        """Layout of the same table whose public columns become one symbol, next to kept ones."""
         name, kept = "cell", partition.model.kept
         while name in (*layout.sensitive, *kept):
             name += "_"
@@ -349,19 +323,19 @@ class CellLayout(Layout):
 
     @property
     def numeric(self) -> frozenset[str]:
-        """Columns with bins, and those that were numbers at the fit."""
+        """Columns with bins, and those that were numeric at the fit."""
         return super().numeric | self.partition.numeric
 
     def with_key(self, key: NoiseKey) -> CellLayout:
-        """Return a copy whose rows draw their classes by another key."""
+        """Return a copy that draws the rows' classes by another key."""
         return replace(self, partition=self.partition.with_key(key))
 
     def bare(self) -> CellLayout:
-        """The layout itself: it holds no distribution."""
+        """Return the layout itself: it holds no distribution."""
         return self
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
-        """Columns of a batch, the classes of its rows among them."""
+        """Columns of a batch, including the classes of its rows."""
         return CellColumns(self, source, workers, first)
 
     def cell_columns(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> CellColumns:
@@ -378,7 +352,7 @@ def layout_classes(layout: Layout) -> ClassPartition | None:
 
 
 def cell_layout(layout: Layout, partition: ClassPartition | None) -> Layout:
-    """Layout of columns through latent classes of the public ones, if there are any.
+    """Layout of columns with latent classes of the public ones, if there are any.
 
     Raises
     ------
@@ -388,12 +362,12 @@ def cell_layout(layout: Layout, partition: ClassPartition | None) -> Layout:
     if partition is None:
         return layout
     if partition.names != layout.public or not set(layout.bins) <= {*layout.sensitive, *partition.model.kept}:
-        raise InvalidParameter("its classes are those of other columns")
+        raise InvalidParameter("its classes are for other columns")
     return CellLayout.from_partition(layout, partition)
 
 
 class CellColumns(Columns):
-    """Columns of one batch, and the class of each row as one more."""
+    """Columns of one batch, with the class of each row as one more."""
 
     layout: CellLayout
 
@@ -411,7 +385,7 @@ class CellColumns(Columns):
         return {name: self[name] if name in self.layout.keep else as_arrow(self.source[name], name) for name in names}
 
     def check_missing(self) -> None:
-        """Refuse missing values, where that was asked for."""
+        """Refuse missing values, if requested."""
         for name in self.layout.partition.names if self.layout.missing == "error" else ():
             refuse_missing(as_arrow(self.source[name], name), name)
 

@@ -1,4 +1,4 @@
-"""Columns that say whose a row is: found by their names, by how values are written, and by what goes with each value.
+"""Detection of columns that identify people, by name, by format, and by the values that occur with each value.
 
 A value that ten rows share may be one person's, who has ten rows. So unless somebody says who a row belongs to, or that
 every row is a person of its own, a column that looks like an identifier of people is no public one.
@@ -45,6 +45,7 @@ _MOST, _NEARLY_ALL = 0.5, 0.95
 _VARIES = 0.8
 _LOOKED_AT, _VALUES, _OTHERS = 1000, 300, 20
 
+# Words for people in English and German: a column that is called by one most likely names them.
 _PEOPLE = (
     "patients?|patienten|persons?|personen|people|customers?|clients?|users?|members?|employees?|students?|subjects?|"
     "participants?|respondents?|insured|policyholders?|accounts?|households?|national|card|tax|kunden?|mitarbeiter|"
@@ -88,7 +89,7 @@ _DAY = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 
 @dataclass(frozen=True)
 class Coded:
-    """A column as distinct values, and the code of each line; a line without a value has another code than all."""
+    """A column as distinct values, and the code of each line; lines without a value get their own code."""
 
     values: pa.Array
     codes: NDArray[np.intp]
@@ -121,7 +122,7 @@ def refuse_by_companions(
     others: Iterable[str],
     read: Callable[[tuple[str, ...]], Mapping[str, Any]],
 ) -> None:
-    """Refuse columns each of whose values goes with one value of most columns, those that stay behind among them.
+    """Refuse columns whose values each occur with one value of most columns, dropped columns included.
 
     Parameters
     ----------
@@ -148,15 +149,15 @@ def _refuse(reasons: Mapping[str, Reason]) -> None:
     listed = "; ".join(f"{name!r}: {REASONS[reason]}" for name, reason in reasons.items())
     raise ColumnError(
         f"values that ten rows share may be one person's ({listed}). Leave such a column out; or name the column that "
-        f"says whose a row is, person={next(iter(reasons))!r}, so that people are counted; or say person={ROW!r} where "
-        "every row is a person of its own. Where people have several rows, sanitize.people.UnitRelease releases "
-        "them whole",
+        f"identifies the person of a row, person={next(iter(reasons))!r}, so that people are counted; or say "
+        f"person={ROW!r} where every row is a person of its own. Where people have several rows, "
+        "sanitize.people.UnitRelease releases them whole",
         next(iter(reasons)) if len(reasons) == 1 else None,
     )
 
 
 def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[Any]) -> Reason | None:
-    """Why a column looks like an identifier of people; None if it does not."""
+    """Reason why a column looks like an identifier of people; None if it does not."""
     column = columns[name]
     n_values = len(column.values)
     if n_values <= _FEW_VALUES:
@@ -172,13 +173,13 @@ def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[An
 
 
 def may_be_people(column: Coded, times: NDArray[Any]) -> bool:
-    """Return whether values name something on a few rows each, so that what goes with them says if it is people."""
+    """Return whether values occur in a few rows each, so that other columns can show if they identify people."""
     is_on_few = 2 <= float(np.sum(times)) / max(len(column.values), 1) <= _MOST_ROWS_EACH
     return len(column.values) > _FEW_VALUES and is_on_few and _may_be_names(column.values)
 
 
 def is_named_like_people(name: str) -> bool:
-    """Return whether a name is one of identifiers of people.
+    """Return whether a name is typical of identifiers of people.
 
     Examples
     --------
@@ -192,7 +193,7 @@ def is_named_like_people(name: str) -> bool:
 
 
 def is_written_like_people(values: pa.Array, rows_each: float) -> bool:
-    """Return whether most values have the shape of an identifier of people: addresses, telephone and other numbers."""
+    """Return whether most values look like identifiers of people: addresses, telephone and other numbers."""
     types, dtype = pa.types, values.type
     if not (types.is_string(dtype) or types.is_large_string(dtype) or types.is_integer(dtype)):
         return False
@@ -206,7 +207,7 @@ def is_written_like_people(values: pa.Array, rows_each: float) -> bool:
 
 
 def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[Any]) -> bool:
-    """Return whether rows with one value agree on most other columns, less those that follow from another of them.
+    """Return whether rows with one value agree on most other columns, apart from columns determined by another.
 
     Some of the values are looked at, and some of the other columns.
     """
@@ -252,7 +253,7 @@ def _varies(column: Coded, times: NDArray[Any]) -> bool:
 
 
 def _agree(first: Coded, second: Coded, times: NDArray[Any]) -> float:
-    """Chance that another row with the value of a row has its value of another column, too, over rows that have one."""
+    """Chance that another row with a row's value also agrees on another column, over rows that have one."""
     rows = np.bincount(first.codes, times)
     pairs, place = np.unique(first.codes * (int(second.codes.max()) + 1) + second.codes, return_inverse=True)
     n_both, n_rows = np.bincount(place, times), rows[pairs // (int(second.codes.max()) + 1)]
@@ -261,7 +262,7 @@ def _agree(first: Coded, second: Coded, times: NDArray[Any]) -> float:
 
 
 def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, NDArray[np.float64]]:
-    """A row of each person, drawn at random, and the rows that the person of each row has."""
+    """One random row of each person, and the number of rows of its person."""
     codes = factorize(people, name)[1]
     order = np.lexsort((key.words_at(0, np.arange(len(codes))), codes))
     chosen = np.zeros(len(codes), bool)
@@ -272,7 +273,7 @@ def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, N
 def encode_columns(
     table: Mapping[str, Any], names: Collection[str], companions: Iterable[str] = ()
 ) -> dict[str, Coded]:
-    """Columns of a table, a line for each row; companions that are of no type that is released are left out."""
+    """Columns of a table, one line per row; columns of types that are never released are left out."""
     columns = {}
     for name in dict.fromkeys((*names, *companions)):
         with suppress(ColumnError) if name not in names else nullcontext():
@@ -282,7 +283,7 @@ def encode_columns(
 
 
 def encode_counts(counts: ContingencyTable) -> tuple[dict[str, Coded], NDArray[Any]]:
-    """Columns of what was counted, a line for each (s, x) that occurs, and the rows of each line."""
+    """Columns of counts, one line per occurring (s, x), and the number of rows of each line."""
     s, x = np.nonzero(counts.seen)
     columns = {}
     for alphabet, codes in ((counts.sensitive, s), (counts.public, x)):

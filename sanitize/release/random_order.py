@@ -1,4 +1,4 @@
-"""Tests of whether a sequence of symbols stands in random order: in blocks of all sizes, and next to its neighbours.
+"""Tests of whether a sequence of symbols is in random order: by blocks of all sizes, and by neighbours.
 
 Every chance bounds that of a uniformly random order of the very rows that are there, whatever their number and
 frequencies. The rows of a symbol are then a random set A, of m of n rows. A distribution of sequences that gives weight
@@ -33,6 +33,7 @@ Numbers = Any  # a number or an array of them
 SEGMENT_ROWS = 1 << 15  # of a segment, a power of 2
 # Both neighbours are looked at among so many.
 _FEW_SYMBOLS = 8
+# Rows of the smallest blocks: counts of fewer say too little of a place.
 _FEWEST_ROWS = 8
 _TABLE_CELLS = 1 << 17  # of a table of blocks and symbols
 _KINDS = 3  # of tests
@@ -42,7 +43,7 @@ _INTERVAL = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Pattern of a sequence that no random order explains.
+    """Pattern of a sequence that a random order does not explain.
 
     Attributes
     ----------
@@ -59,19 +60,19 @@ class Finding:
 
 
 def log_overlap(n_common: Numbers, a: Numbers, b: Numbers, n: Numbers) -> NDArray[np.float64]:
-    """Logs of bounds on the chance that two sets of a and b of n rows, one of them random, have so many in common."""
+    """Logs of bounds on the chance that two sets of a and b of n rows, one of them random, overlap this much."""
     n_common = np.clip(n_common, np.maximum(a + b - n, 0), np.minimum(a, b))
     ways = _log_ways(n_common, a - n_common) + _log_ways(b - n_common, n - a - b + n_common)
     return np.minimum(0.0, math.log(2) + ways - _log_choices(n, b))
 
 
 def log_cells(table: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logs of bounds on the chance of each count of a table of two sequences, one of them in random order."""
+    """Logs of bounds on the chance of each count in a table of two sequences, one of them in random order."""
     return log_overlap(table, table.sum(axis=1, keepdims=True), table.sum(axis=0), table.sum())
 
 
 def _log_ways(*parts: Numbers) -> Any:
-    """Log of n^n over the product of k^k, where the parts k make n."""
+    """Log of n^n over the product of k^k, where the parts k sum to n."""
     n = sum(parts)
     return xlogy(n, n) - sum(xlogy(part, part) for part in parts)
 
@@ -81,7 +82,7 @@ def _log_choices(n: Numbers, k: Numbers) -> Any:
 
 
 def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_rate: float) -> list[Finding]:
-    """Return the patterns of a sequence, the least likely first; in random order none, but for a chance of e^log_rate.
+    """Return the patterns of a sequence, least likely first; a random order has any with probability e^log_rate.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_
     k, cells = len(prior), rows[:-2].astype(np.uint16)
     where, n_places = "between rows 1 apart", k
     if k <= _FEW_SYMBOLS:
-        where, n_places, cells = "beside both neighbours", k**2, cells * k + rows[2:]
+        where, n_places, cells = "next to both neighbours", k**2, cells * k + rows[2:]
     cells = cells * k + rows[1:-1]
     for turn in (cells[::2], cells[1::2]):
         table = count(turn, n_places * k).reshape(-1, k)
@@ -113,7 +114,7 @@ def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_
 def _block_findings(
     table: NDArray[np.int64], size: int, rows: NDArray[np.uint8], prior: NDArray[np.float64], log_rate: float
 ) -> Iterator[Finding]:
-    """Blocks of every size, each twice the one before: small ones of the rows looked at, and those of all rows."""
+    """Block sizes, each twice the one before: small blocks for the examined rows, larger ones for all rows."""
     k, levels = len(prior), []
     small = 1 << max(_FEWEST_ROWS.bit_length() - 1, (len(rows) * k // _TABLE_CELLS).bit_length())
     fine = count(np.arange(len(rows)) // small * k + rows, -(-len(rows) // small) * k).reshape(-1, k)
@@ -136,7 +137,7 @@ def _double_blocks(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
 def _table_findings(
     where: str, table: NDArray[np.int64], n_tests: int, prior: NDArray[np.float64], log_rate: float
 ) -> Iterator[Finding]:
-    """Places of a table whose counts chance does not explain."""
+    """Cells of a table whose counts chance does not explain."""
     a, b, n = table.sum(axis=1, keepdims=True), table.sum(axis=0), max(int(table.sum()), 1)
     shared = math.log(_KINDS * n_tests)
     mean = a * b / n
@@ -154,7 +155,7 @@ def _table_findings(
 def least_telling(
     counts: NDArray[np.int64], telling: NDArray[np.bool_], prior: NDArray[np.float64], level: float
 ) -> NDArray[np.float64]:
-    """Distributions of places near that of all rows: shares of telling symbols and of others are in their intervals."""
+    """Distributions near that of all rows in which shares of revealing symbols and of others are in their intervals."""
     other_shares = np.where(telling, 0, prior)
     left = other_shares.sum(axis=1, keepdims=True)
     telling_counts = np.where(telling, counts, 0)

@@ -1,4 +1,4 @@
-"""A channel ready to be applied to rows, and columns of new rows that are not what they were at fit."""
+"""Channel ready to be applied to rows, and checks that columns of new rows match those of the fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sanitize.core.channel import Channel
 from sanitize.core.confidence import MOST_ENTRIES, ConfidenceSet
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol, UnseenSymbolWarning
-from sanitize.release.design import Design, Specification, restrict
+from sanitize.release.design import restrict
 from sanitize.release.layout import Layout, layout_classes
 from sanitize.report import LeakageReport, as_estimates, measure_worst_case
 from sanitize.tables.columns import UNSEEN, as_arrow, factorize, look_up
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.core.alphabet import Alphabet
     from sanitize.core.binning import Bins
+    from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable
     from sanitize.release.classes import ClassPartition
-    from sanitize.release.first_pass import RowOrder
+    from sanitize.release.first_pass import RowCounts, RowOrder
     from sanitize.tables.columns import ArrowColumn
 
 
 def refuse_changed(columns: Mapping[str, ArrowColumn], alphabet: Alphabet, binned: Container[str]) -> None:
-    """Refuse columns most rows of which are unknown only because of their type, their case or spaces around them.
+    """Refuse columns whose values are mostly unknown because of their type, case, or surrounding spaces.
 
     Each row would be released like the riskiest symbol: within the budget, and of no use to anybody.
 
@@ -64,8 +65,8 @@ def refuse_changed(columns: Mapping[str, ArrowColumn], alphabet: Alphabet, binne
                 diffs[name] = f"{name!r} writes the values of the fit with other capitals or spaces"
     if diffs:
         raise ColumnError(
-            f"most rows are unknown to this fit: column {'; column '.join(diffs.values())}. Convert them to what they "
-            "were, or fit again",
+            f"most rows are unknown to this fit: column {'; column '.join(diffs.values())}. Convert them to their "
+            "types at fit, or fit again",
             next(iter(diffs)),
         )
 
@@ -89,54 +90,76 @@ _BIN_LANE = 1 << 20
 
 
 @dataclass(frozen=True)
-class FittedRelease(Design):
+class FittedRelease:
     """A channel ready to be applied to rows of the columns it was designed for.
 
     Attributes
     ----------
+    joint : JointDistribution
+        The distribution learned (private to whoever holds the table).
+    channel : Channel
+        From public symbols to what is printed.
+    report : LeakageReport
+    fallback : int
+        Code of the riskiest public symbol: unseen symbols are treated like it.
     layout : Layout
-    spec : Specification
+    budget : Budget
     handle_unknown : {"high_risk", "error"}
-    attributes : dict of str to object
-        What an estimator shows of it too, by the name of the attribute.
+    is_fixed : bool
+        Whether the channel took the place of a design.
+    counts : RowCounts, optional
+        What it was designed from, while it is fitted.
+    parts : mapping of str to Channel, optional
+        Of a joint release, by the name of the part.
+    compared : mapping of str to LeakageReport, optional
+        Of each mechanism that was designed, where one was chosen.
     """
 
+    joint: JointDistribution
+    channel: Channel
+    report: LeakageReport
+    fallback: int
     layout: Layout
-    spec: Specification
+    budget: Budget
     handle_unknown: Unknown = "high_risk"
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    is_fixed: bool = False
+    counts: RowCounts | None = field(default=None, repr=False)
+    parts: Mapping[str, Channel] | None = None
+    compared: Mapping[str, LeakageReport] | None = None
 
-    def assign_to(self, designer: Any) -> None:
-        """Let an estimator, or another designer, remember it."""
-        designer._release, designer._joint = replace(self, attributes={}), self.joint
-        for name, value in {"channel_": self.channel, "report_": self.report, **self.attributes}.items():
-            setattr(designer, name, value)
+    @classmethod
+    def from_channel(cls, channel: Channel, layout: Layout, budget: Budget) -> FittedRelease:
+        """Release from a channel only, without the distribution it was designed from."""
+        joint, report = _nothing_known()
+        return cls(joint, channel, report, 0, layout, budget)
 
     def bare(self) -> FittedRelease:
-        """Return the release without the distribution that it was designed from: all that rows need."""
-        channel, spec = bare_design(self.channel, self.fallback), replace(self.spec, mechanism=no_mechanism)
-        return replace(self, **vars(channel), layout=self.layout.bare(), spec=spec, attributes={})
+        """Return the release without the distribution it was designed from, which rows do not need."""
+        joint, report = _nothing_known()
+        return replace(
+            self, joint=joint, report=report, layout=self.layout.bare(), counts=None, parts=None, compared=None
+        )
 
     @property
     def classes(self) -> ClassPartition | None:
-        """Latent classes, which write the rows; None where released symbols are tuples."""
+        """Latent classes, from which rows are generated; None if released symbols are tuples."""
         return layout_classes(self.layout)
 
     @property
     def output_columns(self) -> tuple[str, ...]:
-        """Names of the columns that are printed."""
+        """Names of the released columns."""
         return self.channel.outputs.columns if self.classes is None else self.classes.names
 
     @property
     def printed_levels(self) -> dict[str, pa.Array]:
-        """Values that each printed column may have."""
+        """Values that each released column may have."""
         if self.classes is not None:
             return {name: values for name, values in self.classes.values.items() if name not in self.layout.keep}
         outputs = self.channel.outputs
         return dict(zip(outputs.columns, outputs.levels, strict=True))
 
     def symbol_rows(self, counts: ContingencyTable) -> NDArray[np.int64]:
-        """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""
+        """Number of counted rows of each input symbol of the channel; some grid points have none."""
         joined, inputs, counted = self.channel.inputs.union(counts.public)
         rows = np.zeros(len(joined), np.int64)
         rows[counted] = counts.seen.sum(axis=0)
@@ -144,12 +167,12 @@ class FittedRelease(Design):
 
     @cached_property
     def drawn_bins(self) -> dict[str, Bins]:
-        """Bins of the columns that print a number drawn inside a bin, and not its label."""
+        """Bins of the columns that release a number drawn inside a bin instead of its label."""
         return {name: bins for name, bins in self.layout.bins.items() if not bins.prints_labels}
 
     @cached_property
     def ranges(self) -> dict[str, tuple[int, int]]:
-        """Least and largest whole number that a column may print: noise and intervals may go beyond its own."""
+        """Least and largest whole number that a column may release, which noise and intervals may widen."""
         outputs = self.channel.outputs
         result = {}
         for name, level in zip(outputs.columns, outputs.levels, strict=True):
@@ -162,7 +185,7 @@ class FittedRelease(Design):
         return result
 
     def wide(self, types: Mapping[str, np.dtype[Any]]) -> set[str]:
-        """Columns that may print whole numbers beyond these types."""
+        """Columns whose released whole numbers may not fit their original types."""
         return {
             name
             for name, (least, largest) in self.ranges.items()
@@ -173,7 +196,7 @@ class FittedRelease(Design):
     def encode(
         self, source: Mapping[str, Any], workers: int = 1, first: int | None = None
     ) -> tuple[NDArray[np.int32], int]:
-        """Public code of each row, and how many rows hold a symbol that was not seen at fit; see `Layout.columns`."""
+        """Public code of each row, and the number of rows with symbols unseen at fit; see `Layout.columns`."""
         codes = self.channel.inputs.encode(self.layout.columns(source, workers, first))
         unseen = codes < 0
         n_unseen = int(np.count_nonzero(unseen))
@@ -189,7 +212,7 @@ class FittedRelease(Design):
     def apply(
         self, source: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
     ) -> tuple[dict[str, pa.Array], int]:
-        """Printed columns of rows, and how many of them hold a symbol that was not seen at fit.
+        """Released columns of rows, and the number of rows with a symbol unseen at fit.
 
         Parameters
         ----------
@@ -207,11 +230,11 @@ class FittedRelease(Design):
 
     @property
     def own_columns(self) -> tuple[str, ...]:
-        """Kept columns whose values are written as they are, while groups of them are counted."""
+        """Kept columns whose exact values are written although groups of them are counted."""
         return tuple(name for name in self.layout.keep if name in self.layout.bins and self.classes is not None)
 
     def own_values(self, source: Mapping[str, Any]) -> dict[str, ArrowColumn]:
-        """Values of rows in those columns."""
+        """Exact values of rows in those columns."""
         columns = {name: as_arrow(source[name], name) for name in self.own_columns}
         return {
             name: column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
@@ -219,24 +242,24 @@ class FittedRelease(Design):
         }
 
     def check_order(self, order: RowOrder) -> None:
-        """Refuse to shuffle rows whose own values are to be written."""
+        """Refuse to shuffle rows whose exact values are written."""
         if order == "shuffle" and self.own_columns:
             name = self.own_columns[0]
             raise InvalidParameter(
-                f"column {name!r} is kept as it is and counted by its bins, so that its values stand in the order of "
-                "the rows alone: give rows='keep', or drop its bins"
+                f"column {name!r} stays unchanged and has bins, which needs rows in their order: "
+                "give rows='keep', or leave out its bins"
             )
 
     def draw(
         self, codes: NDArray[np.int32], words: RandomWords, start: int = 0, workers: int = 1
     ) -> dict[str, pa.Array]:
-        """Printed columns of rows that are encoded already; see `apply`."""
+        """Released columns of rows that are encoded already; see `apply`."""
         return self.decode(self.channel.sample(codes, words, start=start), words, start, workers)
 
     def decode(
         self, released: NDArray[Any], words: RandomWords, start: int = 0, workers: int = 1
     ) -> dict[str, pa.Array]:
-        """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
+        """Written columns of released codes: dictionary arrays, or drawn values for binned columns."""
         if self.classes is not None:
             if not (keep := self.layout.keep):
                 return self.classes.decode(released.astype(np.int32, copy=False), words, start, workers)
@@ -253,36 +276,25 @@ class FittedRelease(Design):
 
 
 def warn_of_unseen(n_unseen: int, n_rows: int) -> None:
-    """Say how many rows hold symbols that were not there at fit."""
+    """Warn of the number of rows with symbols that were not there at fit."""
     if n_unseen:
         warnings.warn(
-            f"{n_unseen} of {n_rows} rows hold public values that were not there at fit; they were released like the "
+            f"{n_unseen} of {n_rows} rows hold public values that did not occur at fit; they were released like the "
             "riskiest symbol",
             UnseenSymbolWarning,
             stacklevel=4,
         )
 
 
-def bare_design(channel: Channel, fallback: int = 0) -> Design:
-    """A channel to apply, without the distribution that it was designed from."""
-    distribution, report = _nothing_known()
-    return Design(distribution, channel, report, fallback)
-
-
 @cache
 def _nothing_known() -> tuple[JointDistribution, LeakageReport]:
-    """The distribution of one symbol, and what it tells."""
-    distribution = JointDistribution.from_matrix([[1.0]])
-    return distribution, LeakageReport.measure(distribution, Channel.identity(1))
+    """Distribution of a single symbol, and the information that it reveals."""
+    joint = JointDistribution.from_matrix([[1.0]])
+    return joint, LeakageReport.measure(joint, Channel.identity(1))
 
 
-def no_mechanism(_: JointDistribution) -> Channel:
-    """Mechanism of a channel that is designed already, or by something else."""
-    raise AssertionError("no channel is designed here")  # pragma: no cover
-
-
-def holdout_report(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
-    """Leakage of a design under the counts of other rows, as estimates of the distribution behind them.
+def holdout_report(counts: ContingencyTable, design: FittedRelease, confidence: float) -> LeakageReport:
+    """Leakage of a design under the counts of other rows, as estimates of the population's distribution.
 
     Intervals are left out where the worst case of the channel is too large to compute.
     """
@@ -294,6 +306,6 @@ def holdout_report(counts: ContingencyTable, design: Design, confidence: float) 
     if distributions.work(channel) > MOST_ENTRIES:
         return report
     worst = distributions.worst_case(channel)
-    plain = tuple(measure for measure in report.measures if not measure.name.startswith("worst_"))
-    lines = (*as_estimates(plain, worst, channel), *measure_worst_case(worst, report.budget))
-    return replace(report, measures=lines, _worst=worst)
+    report = replace(report, measures=as_estimates(report.measures, worst, channel))
+    lines = measure_worst_case(worst, report.budget)
+    return report.replace_measures("worst_case", lines, confidence=report.confidence, worst=worst)

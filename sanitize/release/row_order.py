@@ -1,4 +1,4 @@
-"""Leakage of the order of rows about S: a file sorted by S gives it away whatever the channel does.
+"""Leakage of the order of rows about S: a file sorted by S reveals it whatever the channel does.
 
 Looked at are the sensitive columns as one, and each released column by itself, by `sanitize.release.random_order`: all
 rows by block, and up to 2^20 of them by small block, in turns and next to their neighbours. Not tested are
@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._util.sampling.count_noise import digest_of_counts
 from sanitize._util.tolerances import FALSE_ALARM
 from sanitize.core.budgets import limits_for
 from sanitize.core.joint import JointDistribution
 from sanitize.core.measures import Measure, mutual_information
-from sanitize.errors import RowOrderLeak
+from sanitize.errors import InvalidParameter, RowOrderLeak
 from sanitize.release.random_order import SEGMENT_ROWS, findings
 from sanitize.tables.columns import factorize, python_values
 from sanitize.tables.keys import Combined, count, present_codes, take_answers, with_missing
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sanitize._util.sampling.count_noise import CountNoise
+    from sanitize._util.sampling.noise import NoiseKey
+    from sanitize.core.alphabet import Alphabet
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable
     from sanitize.release.random_order import Finding
@@ -42,11 +46,13 @@ _MOST_BLOCKS = 1 << 9
 _LOOKED_AT = 1 << 19
 # Blocks of the figure in the report: as many, of as many rows at least.
 _SHOWN_BLOCKS, _SHOWN_ROWS = 64, 500
+# Chance that noise on some count by block is larger than is said, and standard deviations that a random order may show.
+_NOISE_CHANCE, _DEVIATIONS = 1e-3, 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """Consecutive rows: symbols by key, counts of these by block, and the symbols of rows that are looked at."""
+    """Consecutive rows: symbols by key, their counts by block, and the symbols of examined rows."""
 
     first: int
     keys: NDArray[np.int64]
@@ -56,7 +62,7 @@ class _Run:
 
 @dataclass(eq=False)
 class SymbolOrder:
-    """Symbols of the rows of a table in their order, put together from runs of rows in any order.
+    """Symbols of the rows of a table in order, assembled from runs of rows that arrive in any order.
 
     A symbol is known by a key of 32 bits, so that workers agree on it.
     """
@@ -66,17 +72,17 @@ class SymbolOrder:
 
     @property
     def size(self) -> int:
-        """Rows of a block."""
+        """Number of rows of a block."""
         return _power_of_2(self.n_rows / _MOST_BLOCKS)
 
     def counts(self, first: int, numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
-        """How often each of ``n`` numbers is that of a row, by block of the rows from one on; shape (n, n_blocks)."""
+        """Count of each of ``n`` numbers, by block of the rows from a start on; shape (n, n_blocks)."""
         edges = np.arange(first // self.size, -(-(first + len(numbers)) // self.size) + 1) * self.size
         cut = np.clip(edges - first, 0, len(numbers))
         return np.stack([count(numbers[start:end], n) for start, end in pairwise(cut)], axis=1)
 
     def add(self, first: int, numbers: NDArray[Any], keys: NDArray[np.int64]) -> None:
-        """Add the rows from one on, given the number of each, and the key of every number."""
+        """Add the rows from a start on, given the number of each, and the key of every number."""
         if not len(numbers):
             return
         if len(keys) > MOST_SYMBOLS:  # counts of few numbers say which of them occur, in less time than a look at all
@@ -94,7 +100,7 @@ class SymbolOrder:
         self.runs.append(_Run(first, symbol_keys, blocks, rows))
 
     def assemble(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
-        """Keys of all symbols, their counts by block, and the symbols of rows that are looked at."""
+        """Keys of all symbols, their counts by block, and the symbols of examined rows."""
         runs = sorted(self.runs, key=lambda run: run.first)
         symbol_keys = _distinct_keys(np.concatenate([run.keys for run in runs]))
         spans = [slice(run.first // self.size, run.first // self.size + run.blocks.shape[1]) for run in runs]
@@ -107,25 +113,25 @@ class SymbolOrder:
         return symbol_keys, blocks, np.concatenate(rows)
 
     def findings(self, log_rate: float) -> list[Finding]:
-        """Return the patterns of the order; in random order nothing, but for a chance of e^log_rate."""
+        """Return the patterns of the order; a random order has any with probability e^log_rate."""
         _, blocks, rows = self.assemble()
         return findings(blocks, self.size, rows, log_rate)
 
 
 @dataclass(frozen=True, eq=False)
 class OrderAudit:
-    """S and each released column in the order of the rows, by their columns, gathered batch by batch."""
+    """Counts of S and each released column in the order of the rows, gathered batch by batch."""
 
     orders: dict[tuple[str, ...], SymbolOrder]
 
     @classmethod
     def empty(cls, sensitive: Sequence[str], n_rows: int, released: Sequence[str] = ()) -> OrderAudit:
-        """Audit of a table with so many rows."""
+        """Make an empty audit for a table of this many rows."""
         columns = (tuple(sensitive), *((name,) for name in released if name not in sensitive))
         return cls({names: SymbolOrder(n_rows) for names in columns})
 
     def empty_copy(self) -> OrderAudit:
-        """Audit of the same columns."""
+        """Return an empty audit of the same columns."""
         return OrderAudit({names: SymbolOrder(order.n_rows) for names, order in self.orders.items()})
 
     def count(self, columns: Mapping[str, ArrowColumn], first: int) -> None:
@@ -141,7 +147,7 @@ class OrderAudit:
             order.add(first, numbers, keys)
 
     def merge(self, addend: OrderAudit) -> OrderAudit:
-        """Counts of the rows of both."""
+        """Add the counts of both."""
         return OrderAudit(
             {
                 names: SymbolOrder(order.n_rows, order.runs + addend.orders[names].runs)
@@ -150,7 +156,7 @@ class OrderAudit:
         )
 
     def check_report(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
-        """The report of a release that keeps this order; one that tells S too well is refused.
+        """Return the report of a release that keeps this order; refuse an order that reveals S beyond the limit.
 
         ``counts`` are those of S and X of all rows: where a released column follows the order, the order tells of S
         what the raw column tells.
@@ -168,7 +174,7 @@ class OrderAudit:
                 conditional = np.zeros((len(counts.sensitive), len(symbol_keys)))
                 np.add.at(conditional.T, _place(symbol_keys, keys), counts.counts.T)
                 conditional /= np.maximum(conditional.sum(axis=0), 1)
-                column = f"column {names[0]!r}: raw values can be told from it"
+                column = f"column {names[0]!r}: it reveals raw values"
             leaks = findings(blocks, order.size, rows, math.log(FALSE_ALARM / len(self.orders)))
             p_s = conditional @ blocks.sum(axis=0) / blocks.sum()
             limits = limits_for(budget, counts.sensitive)
@@ -180,8 +186,70 @@ class OrderAudit:
         return replace(report.with_notes(tuple(notes)), measures=(*report.measures, *figures))
 
 
+@dataclass(frozen=True, eq=False)
+class NoisyOrderAudit(OrderAudit):
+    """Audit that counts sensitive values with noise, by few blocks of rows; released columns are counted exactly.
+
+    A flipped sensitive value changes two counts of one block, so the counts are private at the level of the noise.
+    What they are refused for is beyond the noise and beyond what a random order shows, but for a small chance.
+
+    Attributes
+    ----------
+    blocks : ndarray of shape (n_s, n_blocks)
+        Noisy counts, which add up to the rows of each block.
+    noise : float
+        What no noise of any count is larger than, but for a small chance.
+    """
+
+    blocks: NDArray[np.float64]
+    noise: float
+
+    @classmethod
+    def from_audit(
+        cls, audit: OrderAudit, sensitive: Alphabet, place: NDArray[np.int32], noise: CountNoise, key: NoiseKey
+    ) -> NoisyOrderAudit:
+        """Audit of the same rows, whose sensitive symbols are mapped to the declared ones."""
+        released, n_secrets = dict(audit.orders), noise.n_secrets
+        symbol_keys, blocks, _ = released.pop(sensitive.columns).assemble()
+        counts = np.zeros((n_secrets, len(blocks)), np.int64)
+        keys = row_keys(sensitive.decode(np.arange(len(sensitive))))
+        np.add.at(counts, place, blocks[:, _place(symbol_keys, keys)].T)
+        for n_blocks in (64, 32, 16, 8, 4, 2):  # as many as leave each enough rows, and noise below a quarter of them
+            reach = math.log(2 * n_secrets * n_blocks / _NOISE_CHANCE) / noise.reach
+            if counts.sum() >= max(_SHOWN_ROWS, 4 * reach) * n_blocks:
+                break
+        edges = np.unique(np.linspace(0, len(blocks), n_blocks, endpoint=False).astype(int))
+        counts = np.add.reduceat(counts, edges, axis=1)
+        drawn = noise.draw(key.derive(f"noise on the order of rows {digest_of_counts(counts)}"), len(edges))
+        return cls(released, counts + drawn - drawn.sum(axis=0) / n_secrets, reach)
+
+    def check_report(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
+        """Return the report of a release that keeps this order; refuse one that surely reveals S beyond the limit."""
+        rows, p_s = self.blocks.sum(axis=0), counts.to_joint().p_s[:, None]
+        limits = limits_for(budget, counts.sensitive)
+        margin = self.noise / rows + _DEVIATIONS * np.sqrt(p_s * (1 - p_s) / rows)
+
+        def exceeds(shares: NDArray[np.float64], margin: Any) -> bool:
+            shift = shares - p_s
+            lifts = 1 + np.sign(shift) * np.maximum(np.abs(shift) - margin, 0) / p_s
+            return bool((limits.lift_excess(lifts, p_s[:, 0]) > 0).any())
+
+        if exceeds(self.blocks / rows, margin):
+            raise RowOrderLeak(f"in {len(rows)} blocks of rows")
+        # Rows of each sensitive value in each block of a file that is sorted by it.
+        ends, edges = np.cumsum(p_s), np.append(0, np.cumsum(rows) / rows.sum())
+        overlap = np.minimum(ends[:, None], edges[1:]) - np.maximum((ends - p_s[:, 0])[:, None], edges[:-1])
+        by_value = np.maximum(overlap, 0) / np.diff(edges)
+        if exceeds(by_value, 0) and not exceeds(by_value, margin):
+            raise InvalidParameter(
+                "rows='keep' needs a noisy test of the order, which cannot detect in so few rows that they are "
+                "sorted by a sensitive value: use rows='shuffle', the default, or raise eps of secret_dp"
+            )
+        return super().check_report(report, budget, counts)
+
+
 def row_keys(columns: Mapping[str, ArrowColumn]) -> NDArray[np.int64]:
-    """Thirty-two bits for each row: those of its values in some columns, combined by exclusive or."""
+    """Key of 32 bits for each row: hashes of its values in some columns, combined by exclusive or."""
     of_columns = []
     for name, column in columns.items():
         values, places = factorize(column, name)
@@ -192,34 +260,34 @@ def row_keys(columns: Mapping[str, ArrowColumn]) -> NDArray[np.int64]:
 
 
 def _distinct_keys(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Different keys in order; classes of them where they are too many, or some are classes."""
+    """Distinct keys in order; classes of keys if there are too many, or if some are classes already."""
     symbol_keys = np.unique(keys)
     is_few = len(symbol_keys) <= MOST_SYMBOLS and symbol_keys.max(initial=0) < _CLASS
     return symbol_keys if is_few else np.unique(_CLASS + symbol_keys % MOST_SYMBOLS)
 
 
 def _place_keys(keys: NDArray[np.int64], is_present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The different keys of those that are there, and the place of each among them; 0 of the others."""
+    """Distinct keys of the rows that have one, and each row's position among them; 0 for the others."""
     symbol_keys, places = _distinct_keys(keys[is_present]), np.zeros(len(keys), np.uint8)
     places[is_present] = _place(symbol_keys, keys[is_present])
     return symbol_keys, places
 
 
 def _place(symbol_keys: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Place of each key among the known ones, or of its class."""
+    """Position of each key, or of its class, among the known ones."""
     wanted = keys if symbol_keys.max(initial=0) < _CLASS else _CLASS + keys % MOST_SYMBOLS
     return np.searchsorted(symbol_keys, wanted).astype(np.uint8)
 
 
 def _power_of_2(x: float) -> int:
-    """The least one that is not below."""
+    """Least power of two that is at least the number."""
     return 1 << max(0, math.ceil(x) - 1).bit_length()
 
 
 def _information(blocks: NDArray[np.int64], size: int) -> Measure:
-    """Measure of position: I(S; block) for blocks of many rows."""
+    """Information of position about S: I(S; block) for blocks of many rows."""
     n = int(blocks.sum())
     step = _power_of_2(n / np.clip(n // _SHOWN_ROWS, 2, _SHOWN_BLOCKS)) // size
     shown = np.add.reduceat(blocks, np.arange(0, len(blocks), step)).T
     value = mutual_information(JointDistribution.from_matrix(shown / n))
-    return Measure("position_information", "what row order tells, I(S;block)", "nats", "estimate", None, value)
+    return Measure("position_information", "what row order reveals, I(S;block)", "nats", "estimate", None, value)

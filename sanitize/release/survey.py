@@ -1,4 +1,4 @@
-"""Survey of a column: its kind, how many values, whether they name its rows, and where it could be cut."""
+"""Survey of a column: its kind, number of values, whether they identify rows, and possible edges."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from sanitize.tables.columns import as_arrow, factorize
 
 # Below this many rows most columns look distinct, and nothing follows from it.
 TELLING_ROWS = 50
+# Shares of the rows from which on a column is taken to be what most, or all but some slips, of its rows look like.
 _MOSTLY, _NEARLY_ALL = 0.5, 0.99
 
 
 def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companions: Iterable[str] = ()) -> None:
-    """Refuse all columns that name their row: text, dates or times that are mostly distinct, or numbers of an index.
+    """Refuse all columns that identify rows: mostly distinct text, dates or times, or numbers of an index.
 
     Amounts are mostly distinct too, and name nobody: whole numbers must also be consecutive, in the order of the rows,
     or all of one width of six digits and more. Given the ``others`` that values may go with, so are columns refused
@@ -44,9 +45,9 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companion
             bad.append(name)
     if bad:
         raise ColumnError(
-            f"direct identifier: nearly every row has a value of its own in {', '.join(map(repr, bad))}, and what is "
-            "printed of it is somebody's: leave it out, or cut numbers and dates at edges with bins and group text "
-            "with hierarchies",
+            f"direct identifier: nearly every row has a value of its own in {', '.join(map(repr, bad))}, and its "
+            "released values belong to single people: leave it out, or cut numbers and dates at edges with bins and "
+            "group text with hierarchies",
             bad[0] if len(bad) == 1 else None,
         )
     if companions and names:
@@ -54,7 +55,7 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companion
 
 
 def names_rows(values: pa.Array, n: int, codes: NDArray[np.integer] | None = None) -> bool:
-    """Return whether these distinct values tell ``n`` rows apart; ``codes`` say in which order they come."""
+    """Return whether these distinct values tell ``n`` rows apart; ``codes`` give the order of the values."""
     if len(values) <= _MOSTLY * n:
         return False
     types, dtype = pa.types, values.type
@@ -79,7 +80,7 @@ MANY_VALUES = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class ColumnSurvey:
-    """One column of some rows.
+    """Survey of one column in some rows.
 
     Attributes
     ----------
@@ -98,14 +99,14 @@ class ColumnSurvey:
 
     @classmethod
     def from_column(cls, name: str, column: Any) -> ColumnSurvey:
-        """Look at a column; text is a number or a date where every value can be read as one."""
+        """Survey a column; text counts as a number or date if every value can be read as one."""
         values, codes = factorize(as_arrow(column, name), name)
         kind, read = _read(values, name)
         return cls(name, kind, len(values), len(codes), (read, codes[codes >= 0]))
 
     @property
     def is_wide(self) -> bool:
-        """True if it has so many numbers or dates that they are better cut into bins."""
+        """True if it has so many numbers or dates that bins are better."""
         return self.kind in ("number", "date") and self.n_values > MANY_NUMBERS
 
     @property
@@ -115,25 +116,25 @@ class ColumnSurvey:
 
     @cached_property
     def step(self) -> str | None:
-        """The finest step of dates that leaves 2 to 20 of them; None where there is none."""
+        """Finest step of dates that leaves 2 to 20 units; None if there is none."""
         steps = STEPS if self.kind == "date" else ()
         return next((step for step in steps if 1 < self.n_symbols(step) <= MANY_NUMBERS), None)
 
     def n_symbols(self, bins: Sequence[Any] | str | None) -> int:
-        """How many symbols it has as it is, cut at edges, or in a calendar's units."""
+        """Number of symbols of the column unchanged, cut at edges, or in calendar units."""
         if isinstance(bins, str) and self.kind == "date":
             return len(by_step(self._values[0], bins, self.name).dictionary)
         return self.n_values if bins is None or isinstance(bins, str) else len(bins)
 
-    def edges(self, n_bins: int) -> list[str]:
-        """Edges of about equally full bins as TOML writes them, rounded so that they tell little of any row."""
+    def edges(self, n_bins: int) -> list[Any]:
+        """Edges of about equally full bins, dates as text, rounded so that they reveal little about any row."""
         values, codes = self._values
         if self.kind == "date":
             years = (
                 as_seconds(values, self.name)[0].astype("datetime64[s]").astype("datetime64[Y]").astype(float) + 1970
             )
             return [f"{edge:04.0f}-01-01" for edge in _round_quantiles(years[codes], n_bins)]
-        return [f"{edge:.15g}" for edge in _round_quantiles(as_numbers(values)[codes], n_bins)]
+        return list(_round_quantiles(as_numbers(values)[codes], n_bins))
 
 
 def _read(values: pa.Array, name: str) -> tuple[Literal["number", "date", "text", "other"], pa.Array]:
@@ -154,7 +155,7 @@ def _read(values: pa.Array, name: str) -> tuple[Literal["number", "date", "text"
 
 
 def _round_quantiles(values: NDArray[np.float64], n_bins: int) -> list[float]:
-    """Quantiles on a scale of round numbers, the outer ones pushed outwards."""
+    """Quantiles rounded to a scale, the outer ones outwards."""
     values = values[np.isfinite(values)]
     quantiles = np.quantile(values, np.linspace(0, 1, n_bins + 1))
     # Half the width of a typical bin: outliers stretch the outer ones only.

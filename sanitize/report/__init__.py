@@ -1,4 +1,4 @@
-"""Measure a (joint, channel) pair against a budget; print, export.
+"""Reports: measure a (joint, channel) pair against a budget, and export the result.
 
 The measuring code reads the channel's matrix and nothing else: it does not know how the channel was made.
 """
@@ -21,6 +21,7 @@ from sanitize.report._document import grave as grave
 from sanitize.report._document import release_note as release_note
 from sanitize.report._dossier import Material as Material
 from sanitize.report._dossier import dossier as dossier
+from sanitize.report._facts import POOLED as POOLED
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import PartLeakage as PartLeakage
 from sanitize.report._facts import ReleaseFacts as ReleaseFacts
@@ -29,12 +30,17 @@ from sanitize.report._facts import Section as Section
 from sanitize.report._facts import Shortage as Shortage
 from sanitize.report._guesses import found_by_released_rows as found_by_released_rows
 from sanitize.report._headline import ALONE as ALONE
+from sanitize.report._headline import COLUMNS as COLUMNS
 from sanitize.report._headline import LEDGER as LEDGER
 from sanitize.report._headline import PROMISES as PROMISES
 from sanitize.report._headline import RELATIONS as RELATIONS
 from sanitize.report._headline import SYNTHETIC as SYNTHETIC
+from sanitize.report._headline import USELESS_BELOW as USELESS_BELOW
 from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
+from sanitize.report._headline import WHOLES as WHOLES
+from sanitize.report._headline import Lack as Lack
 from sanitize.report._headline import State as State
+from sanitize.report._headline import release_kind as release_kind
 from sanitize.report._html import render_template as render_template
 from sanitize.report._judgement import AttackResult as AttackResult
 from sanitize.report._judgement import ClaimVerdict as ClaimVerdict

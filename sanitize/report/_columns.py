@@ -1,4 +1,4 @@
-"""Utility of a release by public column, in groups of values and beyond chance, and of relations between columns."""
+"""Utility of a release by public column, in groups of values and beyond chance, and by relations between columns."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def column_distributions(joint: JointDistribution) -> dict[str, NDArray[np.float
 def share_beyond_chance(
     counts: NDArray[np.int64] | sparse.csr_array, channel: Channel, chance: NDArray[np.intp] | None = None
 ) -> float:
-    """I(X_j;Y) / H(X_j) less what rows that are dealt at random keep of it, between 0 and 1 [VEB10].
+    """Share I(X_j;Y) / H(X_j) less what randomly shuffled rows keep of it, between 0 and 1 [VEB10].
 
     Frequencies of few rows look as if they told much: with I₀ the information of the same counts dealt anew it is
     (I - I₀) / (H - I₀), which is 0 for a column that Y says nothing of, and 1 where Y says all.
@@ -77,7 +77,7 @@ def share_beyond_chance(
 
 
 def deal_rows(counts: sparse.csr_array) -> NDArray[np.intp]:
-    """X of each row in random order: the same for all columns of the same rows."""
+    """Shuffle X of each row; all columns of the same rows get the same order."""
     return np.random.default_rng(13).permutation(np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0)))
 
 
@@ -89,7 +89,7 @@ def _push_rows(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.f
 
 @lru_cache(maxsize=1)  # of one channel all columns and pairs are asked, one after another
 def _sparse_product(channel: Channel) -> sparse.csr_array | None:
-    """P(y|x), or None where it has many entries."""
+    """Product P(y|x) as a sparse matrix, or None if it has many entries."""
     most = _FEW_ENTRIES * channel.n_inputs
     product = channel.stages[0].probabilities
     for stage in channel.stages[1:]:
@@ -105,7 +105,7 @@ def with_columns(
     channel: Channel,
     lost: Mapping[str, float] = _NONE,
 ) -> LeakageReport:
-    """Report that says what is kept of each column, and the mean over those that are not constant.
+    """Return the report with the utility of each column, and the mean over columns that are not constant.
 
     Parameters
     ----------
@@ -119,8 +119,8 @@ def with_columns(
     """
     column_shares, line = column_utilities(counts, channel, lost)
     words = (
-        "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y), in at most 16 groups "
-        "of its values and beyond what rows dealt at random keep."
+        "The share of the information in each column, H(X_j), that the release keeps, I(X_j;Y): of at most 16 groups "
+        "of values, and in addition to what rows shuffled at random would keep."
     )
     words += " Rows that are written with another value are not counted as kept." if any(lost.values()) else ""
     columns = tuple(KeptColumn(name, share) for name, share in column_shares.items())
@@ -131,7 +131,7 @@ def with_columns(
 def with_relations(
     report: LeakageReport, relations: Sequence[Relation], lost: Mapping[str, float] = _NONE, *, is_shuffled: bool
 ) -> LeakageReport:
-    """Report that says how much generated rows have of each relation between two columns.
+    """Return the report with the strength in generated rows of each relation between two columns.
 
     Parameters
     ----------
@@ -157,15 +157,13 @@ def with_relations(
 def column_utilities(
     counts: Iterable[tuple[str, sparse.csr_array]], channel: Channel, lost: Mapping[str, float] = _NONE
 ) -> tuple[dict[str, float], Measure]:
-    """Utility of each column, see `with_columns`, and the mean of those that are not constant."""
+    """Utility of each column, see `with_columns`, and the mean over columns that are not constant."""
     chance, shares, varying = None, {}, []
     for name, rows in counts:  # one is held at a time
         chance = deal_rows(rows) if chance is None else chance
         shares[name] = share_beyond_chance(rows, channel, chance) * (1 - lost.get(name, 0.0))
         varying += [shares[name]] if rows.shape[0] > 1 else []
-    return shares, Measure(
-        "mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varying)
-    )
+    return shares, Measure("mean_column_utility", "information kept, column average", "1", "exact", 1.0, _mean(varying))
 
 
 def _mean(shares: list[float]) -> float:

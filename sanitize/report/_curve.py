@@ -1,4 +1,4 @@
-"""The privacy-utility curve as a frozen table of figures: as text, plain values and a frame."""
+"""Privacy-utility curve as a frozen table of figures, shown as text, plain values and a frame."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._util.formatting import clip, exact, number, times
 from sanitize.core.budgets import Budget, LDPBudget, LiftBudget, budget_bounds, loosest
 from sanitize.errors import InvalidParameter
+from sanitize.report._headline import WHOLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,7 @@ class TradeoffPoint:
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """Every measure of the release by name; None where one was not computed."""
+        """Every measure of the release by name; None if it was not computed."""
         return {measure.name: measure.after for measure in self.measures}
 
     def __getitem__(self, name: str) -> float:
@@ -77,12 +78,12 @@ class TradeoffPoint:
 
     @property
     def min_log_lift(self) -> float:
-        """Smallest log-lift of any released symbol, in nats; -inf where one rules out a sensitive symbol."""
+        """Smallest log-lift of any released symbol, in nats; -inf if a symbol rules out a sensitive symbol."""
         return self["min_log_lift"]
 
     @property
     def label(self) -> str:
-        """The budget in a word: of a lift, least and most times as likely, as ``0.37-1.65``; else in nats."""
+        """Short name of the budget: for a lift the least and largest factor, as ``0.37-1.65``; else nats."""
         budget: Any = loosest(self.budget)
         match budget:
             case LiftBudget(at_least=least, at_most=most):
@@ -99,12 +100,14 @@ class TradeoffPoint:
 class TradeoffCurve:
     """Privacy and utility of a mechanism at several budgets, in the order they were given. Frozen.
 
-    Build it with `tradeoff_curve`. ``print(curve)`` gives a table; indexing and ``len`` work as on a tuple.
+    Build it with `tradeoff_curve`. ``print(curve)`` gives a table; indexing and ``len`` work as on a tuple. What it
+    draws as kept is ``measure``, by the name that reports have for it.
     """
 
     mechanism: str
     points: tuple[TradeoffPoint, ...]
     before: tuple[Measure, ...] = field(repr=False)
+    measure: str = "normalized_utility"
 
     def __len__(self) -> int:
         return len(self.points)
@@ -113,7 +116,7 @@ class TradeoffCurve:
         return self.points[position]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a budget: the numbers of the budget, symbols released, and every measure."""
+        """Return one row per budget: the numbers of the budget, the number of symbols released, and every measure."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -121,13 +124,16 @@ class TradeoffCurve:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values in a picture of the curve."""
-        names = ("mutual_information", "max_log_lift", "min_log_lift", "normalized_utility")
-        points = [{"label": p.label, **{name: exact(p[name]) for name in names}} for p in self.points]
-        return {"mechanism": self.mechanism, "points": points}
+        """Return the values for a picture of the curve."""
+        names = ("mutual_information", "max_log_lift", "min_log_lift")
+        points = [
+            {"label": p.label, **{name: exact(p[name]) for name in names}, "kept": exact(p[self.measure])}
+            for p in self.points
+        ]
+        return {"mechanism": self.mechanism, "of": WHOLES[self.measure], "points": points}
 
     def to_text(self, *, chosen: TradeoffPoint | None = None, most: int = 20) -> str:
-        """Table of 80 columns for a terminal, in ASCII, with a bar for the utility and an arrow at the chosen point.
+        """Return a table of 80 columns in ASCII, with a bar for the utility and an arrow at the chosen point.
 
         Of more than ``most`` points as many are shown, spread evenly over those that read differently, and the chosen
         one; how many there are is said in the last line.
@@ -142,13 +148,16 @@ class TradeoffCurve:
                  0.5   ###############.....     74.8 %             1         1         0
                    1   ####################    100.0 %           0.4       1.6   0.09637
         """
+        is_plain = self.measure == "normalized_utility"
         lines = [
             f"{clip(self.mechanism, 46):<53}times as likely",
-            f"  {'budget':>10}   {'information kept in X':<37}at least   at most    I(S;Y)",
+            f"  {'budget':>10}   {'information kept in X' if is_plain else 'kept':<37}at least   at most    I(S;Y)",
         ]
+        if not is_plain:
+            lines.insert(0, f"Kept {WHOLES[self.measure]}, within each budget:")
         rows = []
         for point in self.points:
-            share, extremes = point.normalized_utility, (times(point.min_log_lift), times(point.max_log_lift))
+            share, extremes = point[self.measure], (times(point.min_log_lift), times(point.max_log_lift))
             bar = f"{'#' * round(_BAR * share):.<{_BAR}}"
             figures = f"{extremes[0]:>14}{extremes[1]:>10}{number(point.mutual_information):>10}"
             rows.append(f"{clip(point.label, 10):>10}   {bar}{100 * share:>9.1f} %{figures}")
@@ -173,7 +182,7 @@ def _numbers(budget: Budget | float) -> dict[str, float]:
 
 
 def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
-    """Refuse a curve whose distribution has another I(S;X), or other extremes of the lift, than that of a report."""
+    """Refuse a curve whose distribution differs from a report's in I(S;X) or in the extremes of the lift."""
     if not isinstance(curve, TradeoffCurve):
         raise InvalidParameter(
             f"with_curve takes a TradeoffCurve, got {type(curve).__name__}; "
@@ -186,6 +195,6 @@ def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -
             continue
         if not math.isclose(before, report_value, rel_tol=1e-6, abs_tol=1e-9):
             raise InvalidParameter(
-                "this curve is of another table than the report, or of other columns or bins of it: make it of the "
+                "this curve belongs to another table than the report, or to other columns or bins: compute it for the "
                 "same distribution, sanitize.release.choosing.tradeoff_curve(joint, mechanism, budgets)"
             )

@@ -1,4 +1,4 @@
-"""A report as plain values: the internal document, with what its pictures show, and the public one made from it.
+"""Reports as plain values: the internal document, with its pictures, and the public one made from it.
 
 Sensitive symbols appear by their rank and their share, never by name. Pictures are of a size to look at, so each
 part shows the symbols that matter most and says how many there are. One function decides what anybody may see, in every
@@ -20,7 +20,7 @@ from sanitize._version import __version__
 from sanitize.core.budgets import BUDGETS, LiftBudget, budget_to_dict, by_value, nameless
 from sanitize.core.channel import Optimality, Status
 from sanitize.core.lifts import log_lift
-from sanitize.report._facts import REPLACED_SHARE, SEEDED_NOTE, ReplacedValues, Section
+from sanitize.report._facts import POOLED, REPLACED_SHARE, SEEDED_NOTE, ReplacedValues, Section
 from sanitize.report._headline import (
     PROMISES,
     USELESS_BELOW,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from sanitize.core.joint import JointDistribution
     from sanitize.report._facts import Finding, PartLeakage
-    from sanitize.report._verdict import Verdict
 
 Audience = Literal["internal", "public"]
 # Columns that a warning names one by one.
@@ -51,7 +50,7 @@ _LONGEST_BUDGET = 1500
 
 
 class OptimalityForm(Declared, frozen=True):
-    """Status, gap in nats, what it is the best of, and all that in words, which are those that the gap calls for."""
+    """Status, gap in nats, and set of competing channels of an optimality, with the words that follow from them."""
 
     status: Status
     gap: NonNegative | None
@@ -63,12 +62,12 @@ class OptimalityForm(Declared, frozen=True):
 
     @property
     def optimality(self) -> Optimality:
-        """Return it without the words."""
+        """Return the optimality without the words."""
         return Optimality(self.status, self.gap, self.among)
 
     @classmethod
     def from_optimality(cls, optimality: Optimality | None) -> OptimalityForm | None:
-        """Form of an optimality; None where nothing is known."""
+        """Form of an optimality; None if nothing is known."""
         if optimality is None:
             return None
         gap = exact(optimality.gap)
@@ -77,8 +76,8 @@ class OptimalityForm(Declared, frozen=True):
 
 # What the public view says in place of the figures.
 LEFT_OUT = (
-    "Measured figures and warnings are left out: each is an exact function of the table, so that whoever knows all "
-    "rows but one could read the last one from it. The owner's report has them."
+    "Measured figures and warnings are left out: each is an exact function of the table, so that a reader who knows "
+    "all rows but one could compute the last one. The owner's report has them."
 )
 # What of a verdict was declared before the table was seen, or follows from that for whatever is released at all.
 _DECLARED = (
@@ -87,7 +86,7 @@ _DECLARED = (
         "state",
         "counted",
         "allowed",
-        "known",
+        "side_columns",
         "mechanism",
         "output",
         "seeded",
@@ -99,7 +98,7 @@ _DECLARED = (
 
 
 def publish(document: dict[str, Any]) -> dict[str, Any]:
-    """Public view of an internal document: what was declared, and that the release passed its check.
+    """Return the public view of an internal document: what was declared, and that the release passed its check.
 
     No figure is rounded into it, because a rounded figure still turns at its edge: whoever knows all other rows
     compares the page with the two that she can make herself. A mechanism that was chosen by figures is not named for
@@ -128,14 +127,14 @@ _PUBLIC_SECTIONS = ("parts", *PROMISES)
 
 
 def _public_section(section: dict[str, Any]) -> dict[str, Any]:
-    """A section without what was measured."""
+    """Return a section without its measured values."""
     if section["name"] in PROMISES:
         return section
     return section | {"words": "", "columns": section["columns"][:1], "rows": [row[:1] for row in section["rows"]]}
 
 
-def release_note(report: Verdict) -> dict[str, Any]:
-    """Note that a released file or frame carries: the verdict that anybody may see, and the declared budget."""
+def release_note(report: Any) -> dict[str, Any]:
+    """Note in a released file or frame: the public verdict, and the declared budget."""
     verdict, budget = publish(claims(report))["verdict"], report.budget
     note = {
         "sanitize": __version__,
@@ -148,7 +147,7 @@ def release_note(report: Verdict) -> dict[str, Any]:
 
 
 def _budget_code(budget: Any) -> str:
-    """A budget as code, alike for equal ones however their numbers were written; the name alone of a long one."""
+    """Budget as code, equal for equal budgets however their numbers were written; only the name of a long one."""
     name, words = type(budget).__name__, repr(budget)
     is_by_value = isinstance(budget, LiftBudget) and by_value(budget)
     if BUDGETS.get(name) is type(budget) and not is_by_value:
@@ -163,17 +162,17 @@ def _budget_code(budget: Any) -> str:
 
 
 def fact_warnings(document: dict[str, Any]) -> list[str]:
-    """Sentences that limit what the verdict says, made from facts, the gravest first, with counts."""
+    """Sentences from facts that limit what the verdict says, the most serious first, with counts."""
     sentences = grave(document)
     strongest = sorted(document["pairs"], key=lambda pair: -float(pair["raw"]))
     lost = [" x ".join(clip(name, _NAME_CELLS) for name in p["columns"]) for p in strongest if p["state"] == "lost"]
     if lost and not document["verdict"]["useless"]:
         of_all = f"{len(lost)} of {len(strongest)} relations between columns"
         sentences.append(f"about half or less is left of {of_all}; do not study them here: {', '.join(lost)}")
-    if document["n_single"]:
+    if document["n_single"] and not document["verdict"]["people"].startswith(POOLED):
         sentences.append(
-            f"{document['n_single']} of {document['n_combinations']} combinations of the public columns stand for one "
-            "row each: what they tell is learned from one person; min_count pools them"
+            f"{document['n_single']} of {document['n_combinations']} combinations of the public columns occur in one "
+            "row each, so that they reveal one person; min_count pools them"
         )
     if document["n_unseen"]:
         sentences.append(
@@ -183,21 +182,21 @@ def fact_warnings(document: dict[str, Any]) -> list[str]:
 
 
 def grave(document: dict[str, Any]) -> list[str]:
-    """Warnings without which nobody should read the verdict; they hold no count."""
+    """Warnings that nobody should miss when reading the verdict; they contain no count."""
     columns, warnings = document["columns"], []
     exposed = [name for name in columns["kept"] if name in columns["sensitive"]]
     if exposed:
         warnings.append(f"a sensitive column would be released as it is: {_column_list(exposed)}")
     if document["verdict"]["seeded"]:
-        warnings.append("seeded, not for release: whoever guesses the seed can undo the noise")
+        warnings.append("seeded, not for release: anyone who guesses the seed can remove the noise")
     if columns["constant"]:
         names = _column_list(columns["constant"])
         warnings.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
     if columns["replaced"]:
         names = _column_list(columns["replaced"])
         warnings.append(
-            f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}: few rows "
-            "have theirs, or it lies outside the edges; cut or join values, or leave columns out"
+            f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}, because "
+            "theirs is rare or outside the edges; cut or join values, or leave columns out"
         )
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
     lack = document["verdict"]["lack"]
@@ -206,11 +205,11 @@ def grave(document: dict[str, Any]) -> list[str]:
         return warnings
     if relations_of(document["measures"]) is not None:
         if document["verdict"]["useless"]:
-            shown = "of what pairs of columns say about each other is shown"
+            shown = "of the relations between columns is kept, on average"
             warnings.append(f"less than {100 * USELESS_BELOW:g} % {shown}: {advice}")
         elif lack is not None:
             why = Lack(**lack).words
-            unlinked = "no generated row depends on a row of the table, but on the model of them all"
+            unlinked = "generated rows follow the model of the whole table, and no single row of it"
             warnings.append(f"{unlinked}{why and f' ({why})'}: for more, {advice}")
     elif little and document["verdict"]["state"] in ("source", "rows"):
         warnings.append(f"less than {100 * USELESS_BELOW:g} % is kept of {_column_list(little)}: {advice}")
@@ -218,7 +217,7 @@ def grave(document: dict[str, Any]) -> list[str]:
 
 
 def _column_list(names: list[str]) -> str:
-    """Names of columns in a sentence: the first of them, each shortened."""
+    """Names of columns in a sentence: the first ones, each shortened."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(clip(name, _NAME_CELLS) for name in names[:_MOST_NAMES]) + more
 
@@ -260,7 +259,7 @@ def lift_map(
 
 
 def margins(before: JointDistribution, after: JointDistribution) -> dict[str, Any]:
-    """Share of the most frequent symbols before and after; None on the side where a symbol does not exist."""
+    """Shares of the most frequent symbols before and after; None on the side where a symbol does not exist."""
     is_same = before.public == after.public
     sides = [np.arange(len(before.public))] * 2 if is_same else _positions(before, after)
     shares = [np.where(at < 0, 0.0, joint.p_x[at]) for joint, at in zip((before, after), sides, strict=True)]
@@ -276,7 +275,7 @@ def margins(before: JointDistribution, after: JointDistribution) -> dict[str, An
 
 
 def _positions(before: JointDistribution, after: JointDistribution) -> list[NDArray[np.intp]]:
-    """Code of every symbol of either side on both sides, -1 where it does not exist; labels say which are one."""
+    """Code of every symbol of either side on both sides, -1 if it does not exist; equal labels match."""
     labels: list[list[Any]] = [[joint.public.label(x) for x in range(len(joint.public))] for joint in (before, after)]
     if any(len(set(side)) < len(side) for side in labels):  # labels that several symbols share say nothing
         labels = [[(number, x) for x in range(len(side))] for number, side in enumerate(labels)]
@@ -285,8 +284,8 @@ def _positions(before: JointDistribution, after: JointDistribution) -> list[NDAr
     return [np.array([code_by_label.get(label, -1) for label in either], dtype=np.intp) for code_by_label in codes]
 
 
-def tuple_shapes(report: Verdict) -> list[dict[str, Any]]:
-    """Share of each column's values before and after, the most frequent of them, where they are printed as such."""
+def tuple_shapes(report: Any) -> list[dict[str, Any]]:
+    """Shares of each column's most frequent values before and after, if the values are released unchanged."""
     shapes: list[dict[str, Any]] = []
     symbols, sides = report._before.public, (report._before.p_x, report._after.p_x)
     if symbols != report._after.public or symbols.columns != report.public:
@@ -303,7 +302,7 @@ def tuple_shapes(report: Verdict) -> list[dict[str, Any]]:
 
 
 def column_shape(column: str, values: Iterable[str], sides: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Rows of one column: its values, or groups of them, with the share of each before and after."""
+    """Rows of one column: its values, or groups of values, with the share of each before and after."""
     shares = zip(*sides.tolist(), strict=True)
     return [
         {"column": column, "symbol": value, "before": b, "after": a}
@@ -315,26 +314,32 @@ SCHEMA = "sanitize/leakage-report"
 VERSION = 1
 
 
-def to_document(report: Verdict, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
-    """Report as dicts, lists, strings, booleans and finite numbers.
+def to_document(
+    report: Any, audience: Audience, n_symbols: int | None = None, *, is_drawn: bool = True
+) -> dict[str, Any]:
+    """Convert the report to dicts, lists, strings, booleans and finite numbers.
 
     Infinities are the strings ``inf`` and ``-inf``; what was not computed is None. No view holds a sensitive
     symbol. What the public one holds is said in `publish`.
 
     Parameters
     ----------
-    report : Verdict
+    report : LeakageReport
     audience : {"internal", "public"}
     n_symbols : int, optional
         How many released symbols to list, riskiest first; all of them by default.
+    is_drawn : bool
+        Whether the internal view holds what only pictures show.
     """
     check_choice("audience", audience, "internal", "public")
     if audience == "public":
         return publish(claims(report))
-    before, after, curve = report._before, report._after, report.curve
     judged = [finding.report_entry() for finding in report.findings if hasattr(finding, "report_entry")]
-    return text_document(report, n_symbols) | {
-        "judgement": judged[-1] if judged else None,
+    document = _undrawn_document(report, n_symbols) | {"judgement": judged[-1] if judged else None}
+    if not is_drawn:
+        return document
+    before, after, curve = report._before, report._after, report.curve
+    return document | {
         "lift": lift_map(before, after),
         "margins": margins(before, after),
         "shapes": [_exact(row) for row in tuple_shapes(report)],
@@ -342,14 +347,14 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
     }
 
 
-def text_document(report: Verdict, n_symbols: int | None = None) -> dict[str, Any]:
-    """Internal document without what only pictures show."""
+def _undrawn_document(report: Any, n_symbols: int | None) -> dict[str, Any]:
+    """Return the internal document without the values that only pictures show."""
     facts, of_rows = report.facts, report._before.p_x * (report.n_rows or 0)
     n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
     document = claims(report) | {
         "measures": [_exact(vars(measure)) for measure in report.measures],
         # The distribution is one of latent classes: "before" is then of classes as well, which hide rows already.
-        "of_cells": report._of_cells,
+        "of_cells": report._before.public.columns != report.public,
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,
         "n_single": n_single,
@@ -366,8 +371,8 @@ def text_document(report: Verdict, n_symbols: int | None = None) -> dict[str, An
     return with_headline(document) | {"warnings": [*fact_warnings(document), *remaining]}
 
 
-def claims(report: Verdict) -> dict[str, Any]:
-    """Internal document without its measures and symbols: the verdict, what the report is of, columns and sections."""
+def claims(report: Any) -> dict[str, Any]:
+    """Return the internal document without measures and symbols: verdict, facts, columns and sections."""
     facts = report.facts
     replaced = ReplacedValues.section(facts.replaced)
     sections = (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections)
@@ -385,9 +390,9 @@ def claims(report: Verdict) -> dict[str, Any]:
             # Whether there are rows behind the distribution, which may then be a sample.
             "counted": report.n_rows is not None,
             "budget": None if report.budget is None else budget_to_dict(report.budget),
-            "allowed": limit_words(report.budget, facts.known),
+            "allowed": limit_words(report.budget, facts.side_columns),
             # Columns of a row that a reader may know: the limit is for those who know any of them, too.
-            "known": list(facts.known),
+            "side_columns": list(facts.side_columns),
             "worst_excess": None if report.budget is None else exact(report.worst_excess),
             "tolerance": VERDICT_TOLERANCE,
             "mechanism": facts.mechanism,
@@ -396,7 +401,7 @@ def claims(report: Verdict) -> dict[str, Any]:
             "output": facts.output,
             "optimality": to_builtin(OptimalityForm.from_optimality(facts.optimality)),
             "seeded": facts.seeded,
-            "refuted": report._refuted,
+            "refuted": report.verdict.refuted,
             # What the verdict claims: the frequencies of these rows (null), or every distribution they allow.
             "confidence": report.confidence,
             # Beside the verdict on symbols, what holds of people.
@@ -409,7 +414,7 @@ def claims(report: Verdict) -> dict[str, Any]:
             "sensitive": list(report.sensitive),
             "released": [name for name in report.public if not facts.parts or name not in facts.kept],
             "kept": list(facts.kept),
-            "constant": list(report._constant),
+            "constant": list(report.verdict.constant),
             "replaced": [
                 entry.column for entry in facts.replaced if entry.n_rows > REPLACED_SHARE * (report.n_rows or math.inf)
             ],
@@ -424,7 +429,7 @@ def claims(report: Verdict) -> dict[str, Any]:
 
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
-    """A section of the report for each of them, but for a judgement, which has a place of its own."""
+    """Sections of the report, one for each finding except a judgement, which has its own."""
     return tuple(
         Section(
             f"finding {number}",
@@ -438,14 +443,17 @@ def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
 
 
 def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
-    """The parts and kept columns of a joint release as a section of its report; nothing where there are none."""
+    """Section of a report on the parts and kept columns of a joint release; none if there are none."""
     if not parts:
         return ()
     names = [f"{part.part} ({part.role}): {', '.join(part.columns)}" for part in parts]
     utilities = [part.normalized_utility for part in parts]
     least, most = np.exp([[part.min_log_lift for part in parts], [part.max_log_lift for part in parts]]).tolist()
     rows = tuple(zip(names, utilities, least, most, strict=True))
-    words = "How many times as likely a secret becomes by each part and kept column alone. The verdict is about all."
+    words = (
+        "How many times as likely each part, and each kept column, makes a sensitive value by itself. The verdict is "
+        "about all."
+    )
     heads = ("Part", "kept", "at least", "at most")
     return (Section("parts", "Parts", words, heads, rows),)
 

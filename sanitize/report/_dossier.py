@@ -1,4 +1,4 @@
-"""The dossier of a release for whoever signs it, in the order of ISO/IEC 27559, as Markdown or as one HTML page.
+"""Dossier of a release for the person who signs, in the order of ISO/IEC 27559, as Markdown or one HTML page.
 
 It says nothing that does not stand in the report, the policy, the verification or the ledger. What they do not know
 (purpose, recipients, agreements, responsibility) is a blank to be filled. Every name is escaped, nothing runs and
@@ -49,7 +49,7 @@ class Material:
 
 
 def dossier(document: dict[str, Any], material: Material, form: Literal["md", "html"]) -> str:
-    """The dossier of a release, from the document of its report, as a text in Markdown or as one page.
+    """Make the dossier of a release from the document of its report, as Markdown or one HTML page.
 
     For the public it leaves out what checks counted, and which columns are in the source beside those of the report.
     """

@@ -1,4 +1,4 @@
-"""Facts about a release beyond the numbers of its report, and how good its design is known to be."""
+"""Facts about a release beyond the figures of its report, and how close its design is to the optimum."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from sanitize.report._headline import PROMISES
 
 # Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes if known.
 Shortage = tuple[Literal["rows", "secret"], int | None] | None
+# How the sentence on people begins where rare combinations are pooled.
+POOLED = "Each released combination has at least"
 SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a report, in the words of its author; all of it optional, and none of it taken from a clock.
+    """Origin of a report, in the words of its author; every field is optional, and no clock is read.
 
     Attributes
     ----------
@@ -42,7 +44,7 @@ REPLACED_SHARE = 0.01
 
 @dataclass(frozen=True)
 class ReplacedValues:
-    """How many rows of a column are written with another value, whatever the channel draws, and why.
+    """Number of rows of a column written with another value, whatever the channel draws, and the reason.
 
     Attributes
     ----------
@@ -65,7 +67,7 @@ class ReplacedValues:
 
     @property
     def n_rows(self) -> int:
-        """Rows that are written otherwise, at least."""
+        """Least number of rows that are written differently."""
         return max(self.pooled, self.clipped, self.other)
 
     @classmethod
@@ -74,7 +76,10 @@ class ReplacedValues:
         rows: tuple[tuple[str | float | None, ...], ...] = tuple(
             (column.column, *(int(getattr(column, name)) for name in _REPLACED)) for column in columns if column.n_rows
         )
-        words = "Rows whose own value cannot be printed: it is written as another value, and is not counted as kept."
+        words = (
+            "The values of these rows are too rare, or outside the edges of the bins: they are written as other "
+            "values, and do not count as kept."
+        )
         return (
             Section("replaced", "Values that are written as others", words, ("Column", *_REPLACED.values()), rows)
             if rows
@@ -84,7 +89,7 @@ class ReplacedValues:
 
 _REPLACED = {
     "pooled": "in rare combinations",
-    "unprinted": "of these printed nowhere",
+    "unprinted": "of these never written",
     "clipped": "outside the edges",
     "other": 'written "(other)"',
 }
@@ -92,7 +97,7 @@ _REPLACED = {
 
 @dataclass(frozen=True)
 class ReleaseFacts:
-    """Facts that a report states about a release beyond its numbers.
+    """Facts that a report states about a release in addition to its figures.
 
     Attributes
     ----------
@@ -124,7 +129,7 @@ class ReleaseFacts:
     recorded : int or None
         Releases of the same rows in a ledger, this one among them, which are within its budget together.
     shortage : Shortage
-    known : tuple of str
+    side_columns : tuple of str
         Public columns that may be known of a row: the limit holds for those who know some of them, too.
     replaced : tuple of ReplacedValues
         Of each public column the rows whose value is written as another for want of a place.
@@ -145,12 +150,12 @@ class ReleaseFacts:
     people: str = ""
     recorded: int | None = None
     shortage: Shortage = None
-    known: tuple[str, ...] = ()
+    side_columns: tuple[str, ...] = ()
     replaced: tuple[ReplacedValues, ...] = ()
 
     @property
     def promise(self) -> str | None:
-        """The parameter that asked for differential privacy; None where nobody did."""
+        """Parameter that requested differential privacy; None if there is none."""
         return next((name for name in PROMISES if getattr(self, name) is not None), None)
 
 
@@ -163,12 +168,12 @@ class Finding(Protocol):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """Sentences that name no symbol."""
+        """Sentences that state the result and name no symbol."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report beyond its measures; of the public view `publish` says what it keeps of which.
+    """Part of a report in addition to its measures; `publish` decides what the public view keeps of it.
 
     Attributes
     ----------
@@ -191,7 +196,7 @@ class Section:
 
 @dataclass(frozen=True)
 class PartLeakage:
-    """Leakage of one part of a joint release, or of one kept column, by itself.
+    """Leakage of one part of a joint release, or of one kept column, alone.
 
     Attributes
     ----------
@@ -218,11 +223,11 @@ class PartLeakage:
     def from_summary(
         cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]
     ) -> PartLeakage:
-        """Its line, from the summary of a report on this part alone."""
+        """Make the line from the summary of a report on this part alone."""
         names = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
         return cls(part, columns, mechanism, *(float(figures[name]) for name in names))
 
     @property
     def role(self) -> str:
-        """The mechanism, or that there is none."""
+        """Name of the mechanism, or a note that there is none."""
         return self.mechanism or "kept as it is"

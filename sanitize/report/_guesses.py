@@ -1,4 +1,4 @@
-"""How often a sensitive value is guessed right before a release and after it, next to values dealt at random."""
+"""Chance of guessing a sensitive value before and after a release, next to shuffled values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FEWEST_ROWS, _MOST_CELLS, _MOST_ROWS = 100, 1 << 20, 2_000_000
 
 
 def guesses_section(joint: JointDistribution, channel: Channel) -> Section | None:
-    """Section of a report on the adversary before and after; None of few rows, or where it is much work."""
+    """Section of a report on the adversary before and after; None for few rows, or if it takes much work."""
     n = joint.n or 0
     most = joint.pmf.shape[0] * max(joint.pmf.shape[1], ReducedChannel.from_channel(channel).most_symbols)
     # Rows, and no distribution that was stated, smoothed or weighted.
@@ -27,20 +27,21 @@ def guesses_section(joint: JointDistribution, channel: Channel) -> Section | Non
     if not (is_counted and _FEWEST_ROWS <= n <= _MOST_ROWS and most <= _MOST_CELLS):
         return None
     words = (
-        "Of two people, one with a sensitive value and one without, an adversary picks the right one so often, of 100, "
-        "from what she learned from other rows; 50 is guessing. The last column is for values dealt at random."
+        "Given a person with a sensitive value and one without, an attacker who learned from other rows picks the "
+        "right one so many times in 100 (50 is chance); in the last column, where sensitive values are shuffled, "
+        "there is nothing to find."
     )
     dealt = _deal_secrets(joint)
     rows: list[tuple[str | float | None, ...]] = [
         (name, *(round(100 * found_by_released_rows(own, of), 1) for own in (joint, dealt)))
         for name, of in (("before", Channel.identity(len(joint.public), joint.public)), ("after", channel))
     ]
-    heads = ("The one with the value is found", "of 100", "dealt")
-    return Section("guesses", "The adversary, before and after", words, heads, tuple(rows))
+    heads = ("Right guesses", "in 100", "shuffled")
+    return Section("guesses", "Guesses of an attacker, before and after", words, heads, tuple(rows))
 
 
 def _deal_secrets(joint: JointDistribution) -> JointDistribution:
-    """Distribution of the same rows with their sensitive values dealt at random."""
+    """Distribution of the same rows with their sensitive values shuffled."""
     counts = np.rint(joint.pmf * (joint.n or 0)).astype(np.int64)
     left, dealt, source = counts.sum(axis=0), np.empty_like(counts), np.random.default_rng(13)
     # Counts are drawn, and not rows: to deal a million took a quarter of a release.
@@ -51,7 +52,7 @@ def _deal_secrets(joint: JointDistribution) -> JointDistribution:
 
 
 def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
-    """Chance that the one of two people with a sensitive value is found by what is released of them.
+    """Chance of finding the one of two people who has a sensitive value, from their released rows.
 
     An adversary knows from one half of the rows how often each released symbol goes with each value, and is tried on
     the other half; figures of both ways round are averaged, and values count by their share.
@@ -63,7 +64,7 @@ def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
 
 
 def _found(known: Vector, tried: Vector) -> float:
-    """Chance by the order of P(s|y) in one table of counts, of pairs from another; a tie counts half."""
+    """Chance of finding that person by the order of P(s|y), for pairs of another table of counts; a tie counts half."""
     right, total = 0.0, tried.sum()
     for own, row in zip(known, tried, strict=True):
         belief = np.divide(

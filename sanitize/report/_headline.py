@@ -1,6 +1,6 @@
-"""The headline of a report: one of four states and one sentence, the same words in every view.
+"""Headline of a report: one of four states and one sentence, with the same words in every view.
 
-A state is a claim, and each view colours it alike: green for a claim about the source, amber for one about the rows
+A state is a claim, and each view colours it alike: green for a claim about the population, amber for one about the rows
 alone or of a release that keeps next to nothing, red for a refusal, blue where nothing is claimed.
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
+from sanitize._util.checks import is_number
 from sanitize._util.declared import Count, Declared
-from sanitize._util.formatting import level, times, times_down, times_up
+from sanitize._util.formatting import level, per_hundred, round_up, times, times_down, times_up
 from sanitize.core.budgets import budget_words
 
 if TYPE_CHECKING:
@@ -22,12 +23,21 @@ State = Literal["source", "rows", "nothing", "refused", "audit"]
 
 # A release most columns of which keep less than this share of their information is called useless.
 USELESS_BELOW = 0.05
-RELATIONS = "relations_kept"  # measure of how much shuffled rows show of what pairs of columns say about each other
+RELATIONS = "relations_kept"  # measure of how much shuffled rows keep of the relations between columns, on average
+COLUMNS = "mean_column_utility"  # measure that latent classes and tuples share: symbols of the one are not the other's
+# What the share that a release keeps is a share of, by its measure.
+WHOLES = {
+    RELATIONS: "of the relations between columns, on average",
+    COLUMNS: "of each column, on average",
+    "normalized_utility": "of the information in the public columns",
+}
 # Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
 # rounding in double precision and nothing else.
 VERDICT_TOLERANCE = 1e-9
+# A sensitive value that becomes less likely than this many times is as good as ruled out: more digits say nothing.
+_NEARLY_NONE = 0.001
 WORDS: dict[State, str] = {
-    "source": "HOLDS FOR THE SOURCE",
+    "source": "HOLDS FOR THE POPULATION",
     "rows": "HOLDS FOR THESE ROWS ONLY",
     "nothing": "NOTHING TO PROTECT",
     "refused": "REFUSED",
@@ -37,8 +47,12 @@ WORDS: dict[State, str] = {
 PROMISES = ("secret_dp", "record_dp")
 SYNTHETIC = "Private synthetic rows"  # title of the second one, where none stands for a row of the table
 _STATED = "The limit holds if the distribution is as stated; how far the truth may differ from it is not known."
-_NOTHING = "The sensitive columns have one value in all rows, as they are joined and binned: a limit means nothing."
-ALONE = "Counts this release alone: others of the same rows add to it; a ledger counts."
+_NOISY = (
+    "The limit holds for the counts with noise that the channel was designed from; whether it holds for these rows "
+    "without noise nobody may look up."
+)
+_NOTHING = "Joined and binned, the sensitive columns have the same value in every row, so that a limit means nothing."
+ALONE = "This covers this release only; further releases of the same rows add to it."
 # Name of the mechanism of all releases of a ledger together.
 LEDGER = "ledger"
 
@@ -46,17 +60,17 @@ LEDGER = "ledger"
 # Why next to nothing is kept, in words.
 _REASONS = {
     "rows": "too few rows",
-    "secret": "a rare secret has too few rows",
-    "secrets": "{} has many values, which few rows share",
-    "combinations": "too few rows share a combination of the public columns, of which {} has most values",
-    "limit": "the limit leaves this mechanism no more",
+    "secret": "a rare sensitive value has too few rows",
+    "secrets": "{} has many values, each in few rows",
+    "combinations": "too few rows share a combination of public values, and {} has the most values",
+    "limit": "this mechanism keeps no more within the limit",
     "limit or rows": "the limit, or too few rows",
     "unknown": "",
 }
 
 
 class Lack(Declared, frozen=True):
-    """Why next to nothing is kept, as far as that is known: too few rows, of all secrets or of a rare one, the limit.
+    """Reason why almost nothing is kept, if known: too few rows, of all values or of a rare one, or the limit.
 
     ``n_rows`` are about those that would be needed, to one digit, so that no frequency can be read from it. ``column``
     is the one of most values.
@@ -68,7 +82,7 @@ class Lack(Declared, frozen=True):
 
     @property
     def words(self) -> str:
-        """The reason, and how many rows there should be."""
+        """Reason, and the number of rows needed."""
         reason = _REASONS[self.reason].format(repr(self.column))
         return reason + (f": about {self.n_rows:,} are needed" if self.n_rows else "")
 
@@ -78,7 +92,7 @@ class Lack(Declared, frozen=True):
         advice = {
             "secret": "join the rare values of the sensitive columns, under [join] in the policy, or drop their rows",
             "secrets": f"cut {self.column!r} into a few bins under [channel.bins], or join its values under [join]",
-            "combinations": f"cut {self.column!r} under [channel.bins] in the policy, or leave columns out",
+            "combinations": f"leave out {self.column!r} or other columns, or cut numbers with bins",
         }.get(self.reason)
         if advice is not None:
             return f"{advice}; `sanitize plan` tries what would help"
@@ -89,8 +103,8 @@ class Lack(Declared, frozen=True):
 def report_state(*, ok: bool, has_budget: bool, confidence: float | None, is_constant: bool = False) -> State:
     """State of a report.
 
-    Only a confidence that was asked for makes the claim one about the source: whoever did not ask for it designed for
-    the rows, and a worst case that happens to be within the budget is said in the sentence below.
+    Only a confidence that was asked for makes the claim one about the population: without it the design is for the
+    rows, and a worst case that happens to be within the budget is said in the sentence below.
     """
     if is_constant and has_budget:
         return "nothing"
@@ -102,21 +116,21 @@ def report_state(*, ok: bool, has_budget: bool, confidence: float | None, is_con
 
 
 def is_useless(state: State, shares: Sequence[float], relations: float | None) -> bool:
-    """Return whether next to nothing is kept of most columns; nobody minds in an audit or a refusal.
+    """Return whether almost nothing is kept of most columns; it does not apply to audits and refusals.
 
-    Of shuffled generated rows, none of which stands for a person, it is what pairs of columns say that matters.
+    Of shuffled generated rows, none of which stands for a person, relations between columns are what matters.
     """
     few = sum(share < USELESS_BELOW for share in shares)
     return state in ("source", "rows") and (2 * few > len(shares) if relations is None else relations < USELESS_BELOW)
 
 
 def relations_of(measures: Iterable[Mapping[str, Any]]) -> float | None:
-    """Share of what pairs of columns say about each other that shuffled rows show; None where it was not measured."""
+    """Share of the relations between columns that shuffled rows keep, on average; None if not measured."""
     return next((float(measure["after"]) for measure in measures if measure["name"] == RELATIONS), None)
 
 
 def headline(document: dict[str, Any]) -> str:
-    """The state in capitals, with the cause of a refusal, or how many columns keep next to nothing and why.
+    """State in capitals, with the cause of a refusal, or the number of columns that keep almost nothing and why.
 
     The public one has neither the cause nor the columns: both are found in the table.
     """
@@ -128,65 +142,80 @@ def headline(document: dict[str, Any]) -> str:
         return f"{words}: {_refusal(document)[0]}"
     if verdict["state"] == "rows" and not verdict["counted"]:
         words = "HOLDS FOR THE STATED DISTRIBUTION ONLY"
+    elif verdict["state"] == "rows" and promise_name(document):
+        words = "HOLDS FOR NOISY COUNTS ONLY"
     if synthetic(document):
         return SYNTHETIC.upper()
     if is_public or not verdict["useless"]:
         return words
     shares, why = [column["share"] for column in document["kept"]], Lack(**verdict["lack"]).words
+    least = f"{100 * USELESS_BELOW:g} %"
     if relations_of(document["measures"]) is not None:
-        return f"{words}, but pairs of columns say next to nothing about each other{why and f' ({why})'}"
+        return f"{words}, but less than {least} of the relations between columns is left{why and f' ({why})'}"
     n_useless, n = sum(share < USELESS_BELOW for share in shares), len(shares)
     subject = "the column keeps" if n == 1 else f"{n_useless} of {n} columns keep"
-    return f"{words}, but {subject} next to nothing{why and f' ({why})'}"
+    return f"{words}, but {subject} less than {least} of the information{why and f' ({why})'}"
 
 
 def synthetic(document: dict[str, Any]) -> bool:
-    """Return whether all rows are drawn from one private model, in which the limit has no part."""
+    """Return whether all rows are drawn from one private model, to which the limit does not apply."""
     return document["verdict"]["state"] == "source" and SYNTHETIC in [
         section["title"] for section in document["sections"]
     ]
 
 
+def belongs_to_no_one(document: dict[str, Any]) -> bool:
+    """Return whether no released row stands for a person: all are generated, and next to no column that was kept."""
+    return synthetic(document) or (document["verdict"]["output"] == "model" and not document["columns"]["kept"])
+
+
+def release_kind(document: dict[str, Any]) -> str:
+    """Return which of the two kinds a release is of, in words."""
+    if belongs_to_no_one(document):
+        return "a generated table, whose rows belong to no one"
+    generated = ", some generated" if document["verdict"]["output"] == "model" else ""
+    return f"columns of each row{generated}, which still belongs to a person"
+
+
 def sentence(document: dict[str, Any]) -> str:
-    """Meaning of the headline, in plain sentences: the claim, and how far a released value moves a secret."""
+    """Meaning of the headline, in plain sentences: the claim, and how much a released value reveals."""
     verdict = document["verdict"]
     if synthetic(document):
-        return "All rows are drawn from one model of noisy counts, and none stands for a row of the table."
+        return "All rows are drawn from one model of noisy counts, and none belongs to a row of the table."
     if document["audience"] == "public":
-        return _claim(verdict)
+        return _claim(verdict, is_noisy=promise_name(document) is not None)
     if verdict["state"] == "refused":
         words = _refusal(document)[1]
     elif verdict["state"] == "nothing":
         words = _NOTHING
     elif verdict["state"] == "audit":
-        words = "Nothing is claimed: this only measures what the columns tell."
+        words = "Nothing is claimed: this report only measures how much the columns reveal."
     else:
         words = (_source if verdict["state"] == "source" else _rows)(document)
     if not _is_void(document) and verdict["state"] != "nothing":
         words = f"{words} {_exposure(document, is_sure='% sure' in words)}"
-    if not verdict["useless"]:
-        return words
-    what = "a column's information" if relations_of(document["measures"]) is None else "what they say in the table"
-    return f"{words} Next to nothing is less than {100 * USELESS_BELOW:g} % of {what}."
+    return words
 
 
-def _claim(verdict: dict[str, Any]) -> str:
-    """For whom the limit holds, whatever the table is: without what was found for a sample of other rows."""
+def _claim(verdict: dict[str, Any], *, is_noisy: bool) -> str:
+    """Sentence on whom the limit covers, for any table: without findings for a sample of other rows."""
     if verdict["state"] == "source":
         sure = f"{level(float(verdict['confidence']))} sure"
-        return f"The limit holds for whatever these rows were drawn from, if it has no other values ({sure})."
+        return f"The limit holds for the population of these rows, if it has no other values ({sure})."
+    if verdict["state"] == "rows" and is_noisy:
+        return _NOISY
     return {
-        "rows": "The limit holds if these rows are everybody; if they are a sample, it may be off."
+        "rows": "The limit holds if these rows are everybody; if they are a sample, it may not."
         if verdict["counted"]
         else _STATED,
         "nothing": _NOTHING,
         "refused": "The release was not within its limit.",
-        "audit": "Nothing is claimed: this only measures what the columns tell.",
+        "audit": "Nothing is claimed: this report only measures how much the columns reveal.",
     }[verdict["state"]]
 
 
 def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
-    """How many times as likely a released value makes a secret: in this file, and for the source where it is known."""
+    """Largest lift of a sensitive value by a released one, in this file and, if known, in the population."""
     measures, state = {measure["name"]: measure for measure in document["measures"]}, document["verdict"]["state"]
     most, least = measures["max_log_lift"], measures["min_log_lift"]
     where = "this file" if state in ("source", "rows") else "this table"
@@ -195,52 +224,152 @@ def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
     if worst := _worst(document):
         sure = "" if is_sure else f" ({_level(worst)} sure)"
         ends = worst["worst_max_log_lift"]["after"], worst["worst_min_log_lift"]["after"]
-        extents.append(f"{_sides(times_up(ends[0]), times_down(ends[1]))} for the source{sure}")
+        extents.append(f"{_sides(times_up(ends[0]), times_down(ends[1]))} in the population{sure}")
     elif state == "source" and math.isfinite(float(most["bound"])):  # certified symbol by symbol, at the limit
-        extents.append(f"{_sides(times_up(most['bound']), times_down(least['bound']))} for the source")
+        extents.append(f"{_sides(times_up(most['bound']), times_down(least['bound']))} (the limit) in the population")
     if all(words.startswith(_sides("1", "1")) for words in extents):
-        return "No secret becomes more or less likely."
-    return f"A secret becomes {', '.join(extents)}."
+        return "No sensitive value becomes more or less likely."
+    first, *others = extents  # what it means to be 0 is said once
+    words = ", ".join([first, *(extent.replace(" (ruled out)", "") for extent in others)])
+    return f"A sensitive value becomes {words}."
 
 
 def _is_void(document: dict[str, Any]) -> bool:
-    """Return whether the figures are not of what would be handed out."""
+    """Return whether the figures do not describe the data that would be released."""
     columns = document["columns"]
     return document["verdict"]["refuted"] or bool(set(columns["kept"]) & set(columns["sensitive"]))
 
 
 def _sides(most: str, least: str) -> str:
-    return f"at most {most} and at least {'0 (ruled out)' if least == '0' else least}"
+    few = "nearly 0" if 0 < float(least) < _NEARLY_NONE else least
+    return f"at most {most} and at least {'0 (ruled out)' if least == '0' else few}"
 
 
 def alone(document: dict[str, Any]) -> str:
-    """Say what the figures count: this release, and no other of the same rows."""
+    """Sentence that the figures count this release only, without others of the same rows."""
     verdict = document["verdict"]
     n = verdict["recorded"]
     if n is not None and verdict["mechanism"] == LEDGER:
-        return f"Counts all {n} in the ledger of these rows: one that is not recorded adds to them."
+        return f"This covers all {n} releases in the ledger; one that is not recorded adds to them."
     if n is not None:
-        return f"Counts this release alone: all {n} in its ledger are within the ledger's budget."
+        return f"This covers this release only; all {n} in its ledger are within its limit."
     if promise_name(document):
-        return "Counts this release alone: eps and delta of other fits of these rows add to it."
+        return "This covers this release only; eps and delta of all fits of these rows add up."
     if verdict["state"] == "audit":
-        return "Counts these columns alone: what else is released of the same rows adds to it."
+        return "This covers these columns only; other releases of the same rows add to it."
     return ALONE
 
 
 def promise_name(document: dict[str, Any]) -> str | None:
-    """Name of the section that promises differential privacy; None where there is none."""
+    """Name of the section on differential privacy; None if there is none."""
     return next((section["name"] for section in document["sections"] if section["name"] in PROMISES), None)
 
 
 def short(state: State, *, useless: bool) -> str:
-    """The headline for a repr."""
+    """Headline for a repr."""
     words = {"refused": "REFUSED", "audit": "no budget"}.get(state, WORDS[state].lower())
     return f"{words}, but useless" if useless else words
 
 
+def sign_answer(document: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
+    """Return whether to sign an internal report, in words, and the conditions of a yes, each with its reason."""
+    verdict = document["verdict"]
+    if verdict["state"] == "refused":
+        return "No: hand nothing out.", []
+    if verdict["state"] == "nothing":
+        return "No: there is nothing to protect, so that the limit means nothing.", []
+    if verdict["state"] == "audit":
+        return "There is nothing to sign: no limit was set, so that nothing is claimed.", []
+    if verdict["seeded"]:
+        return "No: the random changes come from a seed, and whoever guesses it can undo them.", []
+    answer = "Yes, if each of these is true; if one is not, the answer is no."
+    if verdict["useless"] and not synthetic(document):
+        answer = "Only if so little is worth releasing, and if each of these is true."
+    conditions = [_suits(document), _covers(document), _knows_more(document), _is_known(document)]
+    conditions += [_is_attacked(document), _suffices(document)]
+    return answer, [condition for condition in conditions if condition]
+
+
+def _suits(document: dict[str, Any]) -> tuple[str, str]:
+    if synthetic(document):
+        return "The level of differential privacy suits the harm", "The section on private rows states it."
+    return (
+        "The limit suits the harm",
+        "Nobody is harmed if a sensitive value looks as likely, or as unlikely, as the example says the limit allows.",
+    )
+
+
+def _covers(document: dict[str, Any]) -> tuple[str, str]:
+    verdict = document["verdict"]
+    if verdict["state"] == "source":
+        values = " or if the population has values that no row has," if _worst(document) else ""
+        return (
+            "The rows are a random sample of the people whom the limit is for",
+            f"All these people are the population. If the rows were chosen otherwise,{values} the limit may be "
+            "exceeded there.",
+        )
+    if not verdict["counted"]:
+        return "The distribution is as stated", "No rows were counted, and if the truth differs, so do all figures."
+    return (
+        "These rows are everybody whom the limit is for",
+        "If they are a sample of more people (a population), release anew with a confidence: with 0.95 the limit holds "
+        "for all those people, 95 % sure.",
+    )
+
+
+def _knows_more(document: dict[str, Any]) -> tuple[str, str] | None:
+    """Return what readers learn who know columns of a row, if it exceeds the limit."""
+    lines = next((section["rows"] for section in document["sections"] if section["name"] == "side"), ())
+    row = [*((lines and lines[0]) or ()), *[None] * 4]  # a saved report may hold anything here
+    names, _, most, chances = row[:4]
+    bound = next(measure["bound"] for measure in document["measures"] if measure["name"] == "max_log_lift")
+    is_limited = document["verdict"]["output"] != "model" and bound is not None
+    if not (is_limited and is_number(most) and most > 0) or math.log(most) <= float(bound):
+        return None
+    return (
+        "No recipient knows any of these columns of a person, or it does no harm",
+        f"The limit is not for such readers: to somebody who knows {names} of a person, the released row of that "
+        f"person makes a sensitive value up to {round_up(most)} times as likely; the chance of one rises {chances}.",
+    )
+
+
+def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the evidence of who is in the table; None if all rows are under differential privacy."""
+    if synthetic(document):
+        return None
+    words = [section["words"] for section in document["sections"] if section["name"] == "membership"]
+    if not belongs_to_no_one(document):
+        words = ["Each released row belongs to a real person, who may be recognised by what it says."]
+    judged = document.get("judgement") or {"attacks": ()}
+    if found := [attack["people"] for attack in judged["attacks"] if attack["figure"] == "ranking"]:
+        best = f"The best of {len(found)} attacks that were tried" if len(found) > 1 else "The attack that was tried"
+        right = f"{per_hundred(max(found))} times in 100 (50 is chance)"
+        words.append(f"{best} found the one of two people who is in it {right}.")
+    return (
+        "Nobody is harmed by being known to be in this table",
+        " ".join(["The release does not hide who is in it.", *words]),
+    )
+
+
+def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
+    """Return that no attack was tried on people; None where attacks were tried, or where all rows are private."""
+    if document.get("judgement") or synthetic(document):
+        return None
+    return (
+        "Attacks on people find no more than is acceptable",
+        "None was tried on this file: release anew with --judge, and hand out the file that this writes.",
+    )
+
+
+def _suffices(document: dict[str, Any]) -> tuple[str, str]:
+    lost = sum(pair["state"] == "lost" for pair in document["pairs"])
+    listed = "Relations between columns are listed" if document["pairs"] else "Each column is listed"
+    words = f'{listed} under "What survives"' + (f"; {lost} of them are lost." if lost else ".")
+    return "What survives is enough for the purpose", words
+
+
 def with_headline(document: dict[str, Any]) -> dict[str, Any]:
-    """Document with the words that its figures call for."""
+    """Return the document with the words that its figures require."""
     words = {"headline": headline(document), "sentence": sentence(document), "alone": alone(document)}
     return document | {"verdict": document["verdict"] | words}
 
@@ -254,12 +383,12 @@ def colour(document: dict[str, Any]) -> str:
 
 
 def is_worst_case(measure: dict[str, Any]) -> bool:
-    """Return whether a measure speaks of the source, and not of the rows."""
-    return bool(measure["name"].startswith("worst_"))
+    """Return whether a measure is about the population instead of the rows."""
+    return bool(measure["scope"] == "worst_case")
 
 
 def measure_excess(measure: dict[str, Any]) -> float:
-    """How far a figure is beyond what is allowed, in its unit; -inf where there is no limit or no figure."""
+    """Excess of a figure over its limit, in its unit; -inf without a limit or a figure."""
     if measure["after"] is None or measure["bound"] is None:
         return -math.inf
     after, bound = float(measure["after"]), float(measure["bound"])
@@ -269,58 +398,63 @@ def measure_excess(measure: dict[str, Any]) -> float:
 
 
 def limit_words(budget: Budget | None, side_columns: Sequence[str]) -> str:
-    """Say what a budget allows, and for whom besides those who know nothing of a row."""
+    """Describe what a budget allows, and for which readers beyond those who know nothing about a row."""
     if not side_columns:
         return budget_words(budget)
     which = side_columns[0] if len(side_columns) == 1 else f"any of {', '.join(side_columns)}"
-    return f"{budget_words(budget)}; the same for those who know {which} of a row"
+    return f"{budget_words(budget)}; the same for readers who know {which} of a row"
 
 
 def _source(document: dict[str, Any]) -> str:
     sure = f"{level(float(document['verdict']['confidence']))} sure"
     # What is certified symbol by symbol needs no set of distributions, which knows no other values.
     if_whole = ", if it has no other values" if _worst(document) else ""
-    return f"The limit holds for whatever these rows were drawn from{if_whole} ({sure})."
+    return f"The limit holds for the population of these rows{if_whole} ({sure})."
 
 
 def _rows(document: dict[str, Any]) -> str:
     if not document["verdict"]["counted"]:
         return _STATED
+    if promise_name(document):
+        return _NOISY
     words, worst = "The limit holds if these rows are everybody", _worst(document)
     beyond = [measure for measure in worst.values() if measure_excess(measure) > VERDICT_TOLERANCE]
     # Of other budgets, and of limits by value, the extremes of the lifts and their ratio have implied bounds alone.
     limits = document["verdict"]["budget"]
     is_plain = not any(isinstance(side, dict) for side in limits.values())
     # The worst case of a sample is for those who know nothing of a row.
-    is_judged = limits["type"] in ("LiftBudget", "LDPBudget") and is_plain and not document["verdict"]["known"]
+    is_judged = limits["type"] in ("LiftBudget", "LDPBudget") and is_plain and not document["verdict"]["side_columns"]
     if not worst or not (beyond or is_judged):
         what = "how far it" if is_plain else "which limit"
-        return f"{words}; if they are a sample, {what} may be off is not known."
+        return f"{words}; if they are a sample, {what} may be exceeded is not known."
     sure = f"{_level(worst)} sure"
     if not beyond:
-        words = f"{words} and also if they are a sample of no other values ({sure})"
+        words = f"{words}, and also if they are a sample of a population with no other values ({sure})"
         return f"{words}; set a confidence to make that the claim."
     ratio_words = ""
     if [measure["name"] for measure in beyond] == ["worst_ldp_sensitive"]:  # each of two secrets is within its limits
         ratio, limit = times_up(beyond[0]["after"]), times(float(beyond[0]["bound"]))
-        ratio_words = f": a secret up to {ratio} times more likely than another ({limit} allowed)"
-    return f"{words}; if they are a sample, it may be off{ratio_words} ({sure})."
+        ratio_words = f": one sensitive value may be up to {ratio} times as likely as another ({limit} allowed)"
+    # Without a ratio the words that follow have the figures, and say how sure they are.
+    return f"{words}; if they are a sample, it may not{ratio_words and f'{ratio_words} ({sure})'}."
 
 
 def _refusal(document: dict[str, Any]) -> tuple[str, str]:
-    """Why nothing may be released, in a few words and as a sentence."""
+    """Reason why nothing may be released, in a few words and as a sentence."""
     verdict, columns = document["verdict"], document["columns"]
     if set(columns["kept"]) & set(columns["sensitive"]):
         return "a sensitive column is kept", "A sensitive column would be released as it is."
     if verdict["refuted"]:
-        what = "another release than the one measured, or more of its people than of others"
-        return "an attack on the released rows refutes it", f"An attack found {what}: do not hand it out."
-    whom = "these rows" if verdict["confidence"] is None else "some source that these rows may come from"
-    return "over budget, nothing may be released", f"A released value tells more than is allowed for {whom}."
+        found = (
+            "that this is not the release that was measured, or that it reveals more about its people than about others"
+        )
+        return "an attack on the released rows refutes it", f"An attack found {found}: do not hand it out."
+    whom = "in these rows" if verdict["confidence"] is None else "in some population that these rows may come from"
+    return "over the limit, nothing may be released", f"A released value reveals more than is allowed {whom}."
 
 
 def _worst(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Worst case over the distributions that the rows allow; nothing where it was not computed."""
+    """Worst case over the distributions that the rows allow; empty if it was not computed."""
     return {measure["name"]: measure for measure in document["measures"] if is_worst_case(measure)}
 
 

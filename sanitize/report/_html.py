@@ -1,4 +1,4 @@
-"""Pages from templates, a report as one: self-contained, no script, no network, every value escaped."""
+"""HTML pages from templates, such as a report: self-contained, no script, no network, every value escaped."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from sanitize._util.formatting import clip, level, number, per_hundred, percent, quote_toml, times
+from sanitize._util.formatting import clip, level, number, per_hundred, percent, quote_toml, times_up
 from sanitize.report import _marks as marks
 from sanitize.report._facts import Origin
-from sanitize.report._headline import VERDICT_TOLERANCE, colour, is_worst_case, measure_excess
-from sanitize.report._text import interval, is_words, margin_words, measure_limit, relation_words, utility_words
+from sanitize.report._headline import (
+    VERDICT_TOLERANCE,
+    belongs_to_no_one,
+    colour,
+    is_worst_case,
+    measure_excess,
+    release_kind,
+    sign_answer,
+)
+from sanitize.report._text import interval, is_words, measure_limit, relation_words, utility_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -18,22 +26,21 @@ if TYPE_CHECKING:
     from sanitize._util.formatting import Number
 
 
-# Limits that keep a page under a megabyte whatever the names are.
+# Rows of a table, and letters of a name and of a sentence, which keep a page under a megabyte whatever the names are.
 N_ROWS = 200
 N_CELLS = 120
 N_CELLS_OF_A_WARNING = 600
 
 
 def make_page(document: dict[str, Any], *, whole: bool = True) -> str:
-    """Document as a page; without its shell for a notebook, where its style reaches nothing outside."""
-    columns, column_lines = document["columns"], document.get("kept", ())
-    roles = (("sensitive", "sensitive"), ("released", "released"), ("kept", "kept as it is"))
+    """Render a document as a page, or as a notebook fragment whose style affects nothing outside."""
+    column_lines = document.get("kept", ())
     return render_template(
         "report/report.html.jinja",
         whole=whole,
-        budget_words=document["verdict"]["allowed"] + margin_words(document).replace("inf", "∞"),
-        roles=[(name, words) for role, words in roles for name in columns[role]],
-        # What each column tells by itself, raw and released; nothing where it was not measured of any.
+        limit_words=re.sub(r" \(log-lift[^)]*\)", "", document["verdict"]["allowed"]),
+        sign=sign_answer(document) if document["audience"] == "internal" else None,
+        # What each column reveals by itself, raw and released; nothing where it was measured for none.
         alone={column["column"]: column for column in column_lines}
         if any(column["after"] is not None for column in column_lines)
         else {},
@@ -44,17 +51,17 @@ def make_page(document: dict[str, Any], *, whole: bool = True) -> str:
 
 
 def render_template(template: str, **values: Any) -> str:
-    """A template of the package with these values in their places."""
+    """Render a template of the package with these values."""
     return environment().get_template(template).render(values)
 
 
 @cache
 def environment() -> Environment:
-    """Templates of all rooms, with the filters that escape, shorten and round what they print."""
+    """Jinja environment with the templates of all parts, and filters that escape, shorten and round values."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
-        # What is no page has no marks of HTML to escape; its values are quoted by a filter.
+        # A file that is not HTML has nothing to escape; a filter quotes its values.
         autoescape=lambda name: name is None or name.split(".")[1] not in ("toml", "md", "sql", "txt"),
         loader=PackageLoader("sanitize", ""),
         undefined=StrictUndefined,
@@ -64,6 +71,8 @@ def environment() -> Environment:
     templates.globals["limit"] = N_ROWS
     templates.filters["colour"] = colour
     templates.filters["utility"] = utility_words
+    templates.filters["belongs_to_no_one"] = belongs_to_no_one
+    templates.filters["release_kind"] = release_kind
     templates.filters["relations"] = relation_words
     templates.filters["plot"] = marks.curve_plot
     templates.filters["quoted"] = quote_toml
@@ -80,18 +89,18 @@ def environment() -> Environment:
     templates.filters["per_hundred"] = per_hundred
     templates.filters["level"] = lambda confidence: level(float(confidence))
     templates.filters["percent"] = lambda share: percent(float(share))
-    templates.filters["times"] = lambda log_lift: "-" if log_lift is None else f"{times(float(log_lift))} ×"
+    templates.filters["times"] = lambda log_lift: "-" if log_lift is None else f"{times_up(log_lift)} ×"
     templates.filters["nats"] = lambda value: f"{number(value)} nats"
     return templates
 
 
 def _markdown(text: str) -> str:
-    """One line that means nothing but its letters."""
+    """Escape one line so that Markdown shows it literally."""
     # Whatever means something in Markdown or in HTML, anywhere or at the start of a line; addresses would become links.
     marks = r"([\\`*_{}\[\]<>#!|~&$^]|^[-+=:]|:(?=//)|(?<=^www)\.|(?<=\d)[.)](?=\s))"
     return re.sub(marks, r"\\\1", clip(text, 400).replace("\\\\", "\\"))
 
 
 def _number(value: Number) -> str:
-    """Figure of a page, where there is a sign for infinity."""
+    """Figure of a page, with the sign for infinity."""
     return number(value).replace("inf", "∞")

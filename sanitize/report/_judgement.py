@@ -22,6 +22,7 @@ from sanitize.errors import ReleaseRefuted
 from sanitize.report._html import render_template
 from sanitize.report._text import WIDTH
 
+# A reader of saved judgements refuses other documents and other versions by these.
 SCHEMA, VERSION = "sanitize/judgement", 1
 Claim = Literal["promised", "membership"]
 CLAIMS: tuple[Claim, ...] = ("promised", "membership")
@@ -30,12 +31,12 @@ Verdict = Literal["refuted", "not refuted", "too few people to tell"]
 
 # Half an interval from which on too much could have stayed hidden to say anything, and people beyond any table.
 _TOO_WIDE, _TOO_MANY = 0.1, 10_000_000
-_GROUPS = "groups of rows that reveal a secret"
+_GROUPS = "groups of rows that reveal a sensitive value"
 
 
 @cache
 def _words() -> dict[str, Any]:
-    """Sentences of verdicts and of attacks."""
+    """Sentences of verdicts and attacks."""
     return tomllib.loads(files("sanitize.report").joinpath("judgement.toml").read_text(encoding="utf-8"))
 
 
@@ -87,12 +88,12 @@ class AttackResult:
 
     @property
     def difference(self) -> float | None:
-        """Figure for people in the data less that for people outside it."""
+        """Figure for people in the data less the figure for people outside it."""
         return None if self.outsiders is None else self.people - self.outsiders
 
     @property
     def status(self) -> Status | None:
-        """How people in the data fare next to people outside it; None without people outside it.
+        """Comparison of people in the data with people outside it; None without people outside it.
 
         ``more``: surely more than is allowed. ``a little more``: surely more, but perhaps not more than is allowed.
         ``no more``: perhaps no more, and less than is allowed. ``open``: perhaps no more, perhaps more than is allowed.
@@ -106,24 +107,24 @@ class AttackResult:
 
     @property
     def verdict(self) -> str:
-        """The status in words; nothing without people outside the data."""
+        """Status in words; empty without people outside the data."""
         return "" if self.status is None else str(_words()["status"][self.status])
 
     @property
     def is_too_wide(self) -> bool:
-        """True if a large difference could have stayed hidden among so few people."""
+        """True if a large difference could have remained hidden among this few people."""
         return self.interval is not None and self.surest is None and self.interval[1] - self.interval[0] > 2 * _TOO_WIDE
 
     @property
     def people_needed(self) -> int | None:
-        """People of each kind with whom the attack would rule out more than is allowed, if it finds nothing."""
+        """Number of people of each kind needed to rule out more than is allowed, if the attack finds nothing."""
         if self.interval is None or self.status != "open" or not self.excess:
             return None
         half = (self.interval[1] - self.interval[0]) / 2
         return min(_TOO_MANY, math.ceil(self.n * (half / self.excess) ** 2))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         names = ("difference", "status", "verdict")
         return {**vars(self), **{name: getattr(self, name) for name in names}}
 
@@ -162,7 +163,7 @@ class ClaimVerdict:
     def from_results(
         cls, claim: Claim, results: Sequence[AttackResult], *, groups: bool, excess: float, confidence: float
     ) -> ClaimVerdict:
-        """Take the worst of the results of one claim; ``groups`` of rows may refute what was promised as well."""
+        """Make the verdict from the worst result of one claim; ``groups`` of rows may also refute a promise."""
         claim_results = [result for result in results if result.claim == claim]
         refuted = tuple(result.title.lower() for result in claim_results if result.status == "more")
         refuted += (_GROUPS,) if groups and claim == "promised" else ()
@@ -188,13 +189,13 @@ class ClaimVerdict:
 
     @property
     def headline(self) -> str:
-        """The verdict in a few words."""
-        by = f" by these {self.n_attacks} attacks" if self.verdict == "not refuted" else ""
-        return f"{self.title}: {self.verdict}{by}"
+        """Verdict in a few words."""
+        found = {"refuted": "found", "not refuted": f"not found by these {self.n_attacks} attacks"}
+        return f"{self.title}: {found.get(self.verdict, self.verdict)}"
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence or two."""
+        """Verdict in one or two sentences."""
         words = _words()["claims"][self.claim]
         text = words[self.verdict].format(
             allowed=per_hundred(self.excess), sure=level(self.confidence), refuted=", ".join(self.refuted_by)
@@ -206,13 +207,13 @@ class ClaimVerdict:
         return f"{text} {_words()['needed'].format(n_open=self.n_open, n=self.n_attacks, needed=needed)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {**vars(self), "title": self.title, "headline": self.headline, "sentence": self.sentence}
 
 
 @dataclass(frozen=True)
 class Judgement(Told):
-    """Results of attacks on a released file: figures of people in the data, next to people who were never in it.
+    """Results of attacks on a released file: figures of people in the data, next to people outside it.
 
     Attributes
     ----------
@@ -226,7 +227,7 @@ class Judgement(Told):
         What was allowed of it.
     confidence : float
         Of all intervals and the lift together.
-    known : tuple of str
+    side_columns : tuple of str
         Columns that the adversary knows of her target.
     columns : tuple of str
         Columns that were compared.
@@ -243,7 +244,7 @@ class Judgement(Told):
     lift: float | None
     at_most: float | None
     confidence: float
-    known: tuple[str, ...]
+    side_columns: tuple[str, ...]
     columns: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...]
     n_released: int
@@ -253,7 +254,7 @@ class Judgement(Told):
 
     @cached_property
     def verdicts(self) -> tuple[ClaimVerdict, ...]:
-        """Verdicts on what was promised and on what was not, never mixed; none without people outside the data."""
+        """Verdicts on promises and on other claims, kept apart; none without people outside the data."""
         if self.n_outsiders is None:
             return ()
         over = self.lift is not None and self.at_most is not None and self.lift > self.at_most
@@ -275,7 +276,7 @@ class Judgement(Told):
 
     @property
     def refuted(self) -> tuple[str, ...]:
-        """Attacks that refute one of the claims; nothing without people outside the data."""
+        """Attacks that refute one of the claims; none without people outside the data."""
         return tuple(title for verdict in self.verdicts for title in verdict.refuted_by)
 
     @property
@@ -306,7 +307,7 @@ class Judgement(Told):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The result in sentences that name no value."""
+        """Sentences that state the result and name no value."""
         return tuple(verdict.headline for verdict in self.verdicts) or (
             f"{self.headline}: {_words()['alone'].rstrip('.')}",
         )
@@ -315,21 +316,23 @@ class Judgement(Told):
     def notes(self) -> tuple[str, ...]:
         """Notes on what a group of rows reveals, what was compared, and what was not."""
         sentences = (
-            ["The figures are of a twin of the release, made without the people outside the data."]
+            ["The attacks were tried on a twin of the release: a second one, made without the people outside the data."]
             if self.is_twin
             else []
         )
         if self.lift is not None:
             bound = "" if self.at_most is None else f"; {figure(self.at_most)} times was allowed"
-            group = f"Some group of rows makes a secret at least {figure(self.lift)} times as likely{bound}."
+            group = f"Some group of rows makes a sensitive value at least {figure(self.lift)} times as likely{bound}."
             sentences.append(
-                group if self.lift > 1 else "No group of rows was found that surely makes a secret likelier."
+                group
+                if self.lift > 1
+                else "No group of rows was found that demonstrably makes a sensitive value more likely."
             )
         sentences.append(
-            f"{len(self.columns)} columns were compared; the adversary knows {', '.join(self.known)} of a person."
+            f"{len(self.columns)} columns were compared; the attacker knows {', '.join(self.side_columns)} of a person."
         )
         sentences += [f"Not compared: {name}, {reason}." for name, reason in self.left_out]
-        return (*sentences, "Attacks that nobody has thought of were not tried.")
+        return (*sentences, "Only these attacks were tried; others may find more.")
 
     def to_text(self) -> str:
         """Verdicts, a table of attacks, sentences about those that refute, and notes, 80 columns wide."""
@@ -341,7 +344,7 @@ class Judgement(Told):
         return "\n".join([*map(_paragraph, lines), *self._table(), *map(_paragraph, below)])
 
     def _table(self) -> list[str]:
-        """One line for each attack, out of 100: people in the data, people outside it, how much more."""
+        """One line per attack, out of 100: people in the data, people outside it, and the difference."""
         if self.n_outsiders is None:
             return [
                 "Out of 100".ljust(32) + "in the data",
@@ -353,10 +356,10 @@ class Judgement(Told):
             more, interval = per_hundred(result.difference or 0), " to ".join(map(per_hundred, result.interval or ()))
             figures = f"{per_hundred(result.people):>11}{per_hundred(result.outsiders or 0):>12}{more:>7} ({interval})"
             lines.append(f"{marks[result.status or 'open']} {clip(result.title, 29):<30}{figures}")
-        return [*lines, "x more than is allowed  ! a little more  ? too few people to rule more out"]
+        return [*lines, "x more than is allowed  ! a little more  ? too few people to exclude more"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, in the form of ``judgement.schema.json``."""
+        """Return plain values, in the form of ``judgement.schema.json``."""
         fields = {name: value for name, value in vars(self).items() if name not in ("results", "verdicts")}
         texts = {"headline": self.headline, "sentence": self.sentence, "notes": list(self.notes)}
         entries = {
@@ -367,7 +370,7 @@ class Judgement(Told):
         return spell_infinities({**head, **entries, **fields, **texts})
 
     def report_entry(self) -> dict[str, Any]:
-        """Entry in a report for the owner."""
+        """Return the entry for the owner's report."""
         document = self.to_dict()
         names = ("headline", "sentence", "notes", "n_people", "n_outsiders", "confidence")
         attack_keys = (
@@ -386,18 +389,18 @@ class Judgement(Told):
         return {name: document[name] for name in names} | {"attacks": attacks}
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return it as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""
+        """Return JSON; characters outside ASCII are escaped. Written to ``path`` when one is given."""
         return json_text(self.to_dict(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return it as one self-contained page: no script, no network; written to ``path`` when one is given."""
+        """Return one self-contained page without script or network; if a path is given, also write it."""
         return write_text(render_template("report/judge.html.jinja", **self.to_dict()), path)
 
 
 def attack_sentence(
     figure_kind: str, templates: tuple[str, str], people: float, outsiders: float | None, surest: int | None
 ) -> str:
-    """Figures of an attack in words; a ranking has the same sentence for all attacks."""
+    """Sentence with the figures of an attack; all attacks that rank use the same sentence."""
     if figure_kind == "ranking":
         words = _words()["ranking" if surest is None else "surest"]
         return str(words.format(per_hundred(people), surest))
@@ -411,6 +414,6 @@ def _paragraph(text: str) -> str:
 
 
 def _round_up(n: int) -> int:
-    """Two digits of a number of people, rounded up."""
+    """Number of people, rounded up to two digits."""
     unit = 10 ** max(len(str(n)) - 2, 0)
     return -(-n // unit) * unit

@@ -1,4 +1,4 @@
-"""Forms of a judgement: its own JSON, and what a report holds of it."""
+"""Forms of a judgement: its own JSON, and its part in a report."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from sanitize._util.declared import Count, Finite, Positive, Share, field_note, form, list_form
 
+# A saved judgement of another kind or version is refused rather than guessed at.
 _SCHEMA: Any = Literal["sanitize/judgement"]
 _VERSION: Any = Literal[1]
 # Differences of two shares.
@@ -63,7 +64,7 @@ JUDGEMENT = form(
     excess=Share,
     lift=Finite | None,
     at_most=Finite | None,
-    **dict.fromkeys(("known", "columns"), list[str]),
+    **dict.fromkeys(("side_columns", "columns"), list[str]),
     left_out=list[tuple[str, str]],
     n_released=Positive,
     is_twin=bool,

@@ -1,4 +1,4 @@
-"""Marks of a page's pictures: positions in percent, shades by name, all from the document."""
+"""Marks of a page's pictures: positions in percent and shades by name, all from the document."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sanitize._util.formatting import times, times_up
+from sanitize._util.formatting import times_up
 from sanitize._util.limits import LARGEST_EXPONENT
 from sanitize.core.budgets import LiftBudget, budget_from_dict, loosest
 from sanitize.report._headline import VERDICT_TOLERANCE, measure_excess
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 # Rows and columns of a saved report's pictures that are drawn at most.
 _MOST_ROWS, _MOST_COLUMNS = 48, 24
 # Signs of a relation, which those see who cannot tell the colours apart.
-SIGNS = {"kept": "", "weaker": "!", "lost": "✕"}
+SIGNS = {"kept": "", "changed": "!", "lost": "✕"}
 
 
 def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
-    """The first picture: how many times as likely a released value makes the most exposed secret, next to the limit.
+    """First picture: factor by which the release raises the most exposed sensitive value's chance, next to the limit.
 
     The raw table has no bar: that some row of it has the rarest secret for sure is true of any table.
     """
@@ -41,7 +41,7 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
     def width(value: float) -> str:
         return f"{100 * min(1.0, math.exp(min(value, LARGEST_EXPONENT)) / end):.2f}%"
 
-    return [{"kind": kind, "words": _times(v, kind), "width": width(v)} for kind, v in logs.items()]
+    return [{"kind": kind, "words": _times(v), "width": width(v)} for kind, v in logs.items()]
 
 
 def pair_map(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -61,20 +61,18 @@ def pair_map(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def worst_pairs(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The ten relations of which least is left, with a sign for what became of each."""
+    """Ten relations of which least is left, with a sign for the change of each."""
     by_share = sorted(document["pairs"], key=lambda pair: pair["released"] / pair["raw"])
     return [pair | {"sign": SIGNS[pair["state"]] or "✓"} for pair in by_share[:10]]
 
 
-def _times(log_lift: float, kind: str) -> str:
-    """A figure is rounded up, as in the headline, and a limit to the nearest."""
-    if math.isinf(log_lift):
-        return "∞"
-    return f"{times(log_lift) if kind == 'allow' else times_up(log_lift)} ×"
+def _times(log_lift: float) -> str:
+    """Round a figure up, as the headline and the limit do, so that nothing looks safer than stated."""
+    return "∞" if math.isinf(log_lift) else f"{times_up(log_lift)} ×"
 
 
 def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:
-    """Rows of a lift map: name, and of each cell the shade and the figure."""
+    """Rows of a lift map: the name, and the shade and figure of each cell."""
     rows = zip(side["symbols"][:_MOST_ROWS], side["log_lift"], strict=False)
     return [
         {"symbol": symbol, "cells": [_cell(float(v or 0.0), most) for v in cells[:_MOST_COLUMNS]]}
@@ -83,7 +81,7 @@ def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:
 
 
 def largest(heat: dict[str, Any]) -> float:
-    """Largest finite |log-lift| of a lift map, the end of its scale."""
+    """Largest finite |log-lift| of a lift map, which ends its scale."""
     values = (abs(float(v)) for name in ("before", "after") for row in heat[name]["log_lift"] for v in row)
     return max((value for value in values if math.isfinite(value)), default=0.0)
 
@@ -99,7 +97,7 @@ def _cell(v: float, most: float) -> dict[str, str]:
 
 
 def range_scale(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> dict[str, Any]:
-    """End of the scale of the ranges of log-lift, and what a lift budget allows on it."""
+    """End of the scale for ranges of log-lift, and the range that a lift budget allows."""
     of_lifts = budget if budget is None or budget["type"] == "LiftBudget" else budget.get("limits")
     allowed = loosest(budget_from_dict(of_lifts)) if of_lifts else None
     limits = (-allowed.lower, allowed.upper) if isinstance(allowed, LiftBudget) else None
@@ -128,17 +126,17 @@ def bars(shares: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def shapes(document: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Columns and the rows of each, of the longest bar in its column."""
+    """Columns with their rows; bars are relative to the longest in the column."""
     columns = groupby(document.get("shapes", ())[: 10 * _MOST_ROWS], lambda row: row["column"])
     return [(name, bars({"rows": list(rows)})) for name, rows in columns]
 
 
 def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
-    """Marks of the privacy-utility curve: places in percent of the plot, leakage to the right, utility up."""
+    """Marks of the privacy-utility curve: positions in percent, with leakage to the right and utility upwards."""
     after = {measure["name"]: measure["after"] for measure in document["measures"]}
     points = document["curve"]["points"][: 10 * _MOST_ROWS]
     chosen = float(after.get("mutual_information") or 0.0), float(after["normalized_utility"])
-    pairs = sorted((float(p["mutual_information"]), float(p["normalized_utility"]), p["label"]) for p in points)
+    pairs = sorted((float(p["mutual_information"]), float(p["kept"]), p["label"]) for p in points)
     most = max((x for x, *_ in [*pairs, chosen] if math.isfinite(x)), default=0.0) or 1.0
 
     def place(x: float, y: float) -> dict[str, str]:
@@ -162,7 +160,7 @@ def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def curve_plot(curves: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Places of the budgets, from left to right, and of what each mechanism keeps, up; None without a curve."""
+    """Positions of the budgets, left to right, and of each mechanism's utility, upwards; None without a curve."""
     if not curves:
         return None
     labels = [point["label"] for point in curves[0]["points"]]
@@ -170,7 +168,7 @@ def curve_plot(curves: list[dict[str, Any]]) -> dict[str, Any] | None:
     drawn = []
     for place, curve in enumerate(curves):
         dots = [
-            {"x": places[point["label"]], "y": 1 - min(1.0, max(0.0, float(point["normalized_utility"])))} | point
+            {"x": places[point["label"]], "y": 1 - min(1.0, max(0.0, float(point["kept"])))} | point
             for point in curve["points"]
             if point["label"] in places
         ]

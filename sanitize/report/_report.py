@@ -1,4 +1,4 @@
-"""Measure a (joint, channel) pair against a budget; print, export.
+"""Reports: measure a (joint, channel) pair against a budget, and export the result.
 
 The measuring code reads the channel's matrix and nothing else: it does not know how the channel was made.
 """
@@ -8,25 +8,26 @@ from __future__ import annotations
 import json
 import math
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from sanitize._util.checks import check_choice
-from sanitize._util.formatting import percent
-from sanitize.core.budgets import ChannelBudget, by_value, limit_rows, limits_for
+from sanitize._util.formatting import percent, percent_down, percent_up
+from sanitize.core.budgets import ChannelBudget, LiftBudget, by_value, limit_rows, limits_for
 from sanitize.core.channel import ReducedChannel
 from sanitize.core.joint import JointDistribution, check_distribution
-from sanitize.core.lifts import lift
-from sanitize.core.measures import effective_share, side_knowledge
+from sanitize.core.lifts import lift, max_log_lift, min_log_lift
+from sanitize.core.measures import effective_share, side_lifts
 from sanitize.errors import BudgetExceeded, InvalidParameter, NothingToProtect, UselessRelease
 from sanitize.report._curve import check_same_distribution
 from sanitize.report._document import release_note, to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._guesses import guesses_section
-from sanitize.report._headline import SYNTHETIC, USELESS_BELOW, short
+from sanitize.report._headline import SYNTHETIC, USELESS_BELOW, relations_of, short
 from sanitize.report._saved import SavedReport
 from sanitize.report._verdict import (
     Verdict,
@@ -39,17 +40,21 @@ from sanitize.report._verdict import (
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
 
     from sanitize.core.budgets import Budget
     from sanitize.core.channel import Channel
-    from sanitize.core.confidence import ConfidenceSet
+    from sanitize.core.confidence import ConfidenceSet, WorstCase
+    from sanitize.core.measures import Measure, Scope
+    from sanitize.core.profiles import Relation
     from sanitize.report._curve import TradeoffCurve
     from sanitize.report._document import Audience
     from sanitize.report._facts import Finding
+    from sanitize.report._headline import Lack, State
+    from sanitize.report._verdict import KeptColumn
 
 # Columns that are known, or pairs of columns, that are listed one by one.
 MOST_PAIRS = 30
@@ -58,7 +63,7 @@ _SIDE_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class LeakageReport(Verdict, ReportViews):
+class LeakageReport(ReportViews):
     """Leakage of a release about S and its utility, before and after, against its budget. Frozen.
 
     Build it with `LeakageReport.measure`. ``print(report)`` gives one screen of text.
@@ -75,6 +80,81 @@ class LeakageReport(Verdict, ReportViews):
     (0.0, 0.7482)
     """
 
+    measures: tuple[Measure, ...]
+    budget: Budget | None
+    facts: ReleaseFacts
+    sensitive: tuple[str, ...]
+    public: tuple[str, ...]
+    n_rows: int | None
+    _before: JointDistribution = field(repr=False)
+    _after: JointDistribution = field(repr=False)
+    _least_excess: NDArray[np.float64] | float = field(default=-math.inf, repr=False)
+    sections: tuple[Section, ...] = ()
+    curve: TradeoffCurve | None = field(default=None, repr=False)
+    findings: tuple[Finding, ...] = ()
+    confidence: float | None = None
+    _worst: WorstCase | None = field(default=None, repr=False)
+    kept: tuple[KeptColumn, ...] = ()
+    origin: Origin | None = None
+    pairs: tuple[Relation, ...] = ()
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Judgement of the release by all measures."""
+        return Verdict.from_report(self)
+
+    @property
+    def ok(self) -> bool:
+        """True if the release is within its budget, see `Verdict`."""
+        return self.verdict.ok
+
+    @property
+    def state(self) -> State:
+        """Claim of the verdict in one word, see `Verdict`."""
+        return self.verdict.state
+
+    @property
+    def useless(self) -> bool:
+        """True if almost nothing is kept, see `Verdict`."""
+        return self.verdict.useless
+
+    @property
+    def lack(self) -> Lack | None:
+        """Reason why almost nothing is kept, see `Verdict`."""
+        return self.verdict.lack
+
+    @property
+    def excess(self) -> NDArray[np.float64]:
+        """Nats above the budget of each released symbol, shape (n_y,); -inf without a budget."""
+        return self.verdict.excess
+
+    @property
+    def worst_excess(self) -> float:
+        """Largest excess of any released symbol, in nats."""
+        return float(self.excess.max())
+
+    @property
+    def relations(self) -> float | None:
+        """Share of the relations between columns that shuffled rows keep; None if not measured."""
+        return relations_of(map(vars, self.measures))
+
+    @property
+    def summary_figures(self) -> dict[str, float | None]:
+        """Figures of the release by name."""
+        return {measure.name: measure.after for measure in self.measures}
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Figures of the release by name, with the verdict; no symbols and no counts.
+
+        ``status`` says in words how good the design is known to be (optimal, within so many nats of the optimum, cut
+        short, a heuristic), and ``gap`` in nats; None where there was nothing to search for, or no bound is known.
+        """
+        optimality = self.facts.optimality
+        status, gap = (None, None) if optimality is None else (optimality.words, optimality.gap)
+        design = {"mechanism": self.facts.mechanism, "budget": repr(self.budget), "status": status, "gap": gap}
+        return {"ok": self.ok, **design, **self.summary_figures}
+
     @classmethod
     def measure(
         cls,
@@ -85,7 +165,7 @@ class LeakageReport(Verdict, ReportViews):
         facts: ReleaseFacts | None = None,
         confidence: float | ConfidenceSet | None = None,
     ) -> LeakageReport:
-        """Measure what the channel's output tells about S under a distribution.
+        """Measure what the channel's output reveals about S under a distribution.
 
         Parameters
         ----------
@@ -104,8 +184,8 @@ class LeakageReport(Verdict, ReportViews):
         after, facts = check_distribution(joint).push(channel), facts or ReleaseFacts()
         lines = measure_all(joint, after, channel, budget)
         over: NDArray[np.float64] | float = -math.inf
-        if budget is not None and facts.known:
-            over = side_knowledge_excess(joint, channel, facts.known, budget)
+        if budget is not None and facts.side_columns:
+            over = side_knowledge_excess(joint, channel, facts.side_columns, budget)
         if isinstance(budget, ChannelBudget):
             whole = budget.measure_channel(channel)
             lines = (*lines, whole)
@@ -116,7 +196,7 @@ class LeakageReport(Verdict, ReportViews):
         report = cls(
             measures=lines,
             budget=budget,
-            # How good the channel is known to be, where its designer said so.
+            # The designer of the channel may have said how good it is; what a release says of itself goes first.
             facts=replace(facts, optimality=channel.optimality) if facts.optimality is None else facts,
             sensitive=joint.sensitive.columns,
             public=joint.public.columns,
@@ -136,18 +216,25 @@ class LeakageReport(Verdict, ReportViews):
         return report._with_side_knowledge(joint, channel)._with_power(joint, channel)._in_a_persons_terms()
 
     def _in_a_persons_terms(self) -> LeakageReport:
-        """Report that says how likely the most exposed secret may look, by its share of the rows."""
+        """Return the report with the highest chance of the sensitive value with the largest lift, by its share."""
         lifts, shares = lift(self._after), self._after.p_s
         s = int(lifts.max(axis=1).argmax())
-        often, most, least = (percent(float(shares[s] * times)) for times in (1.0, lifts[s].max(), lifts[s].min()))
+        share, allowed, reached = float(shares[s]), "", ""
+        where = "for the distribution stated" if self.n_rows is None else "in this file"
+        most, least = percent_up(share * lifts[s].max()), percent_down(share * lifts[s].min())
+        # The ends of what is allowed are rounded away from the share: the limit allows no less than is said.
+        if isinstance(self.budget, LiftBudget) and not by_value(self.budget):
+            high, low = self.budget.share_range(share)
+            allowed = f"at most {percent_up(high)} and at least {percent_down(low)} (allowed), and "
+            reached = " (reached)"
         words = (
-            f"The sensitive value that a release exposes most is that of {often} of the rows: by a released row it may "
-            f"look like {most} at most, {least} at least."
+            f"Example: {percent(share)} of all rows have the sensitive value that becomes most likely. One released "
+            f"row makes this chance {allowed}at most {most} and at least {least} {where}{reached}."
         )
         return self.with_section(Section("person", "In a person's terms", words))
 
     def _with_power(self, joint: JointDistribution, channel: Channel) -> LeakageReport:
-        """Report that says how many raw rows a test on the release is worth."""
+        """Return the report with the number of raw rows that a test on the release is worth."""
         try:
             share = effective_share(joint, channel)
         except InvalidParameter:
@@ -156,12 +243,12 @@ class LeakageReport(Verdict, ReportViews):
         rows = f"{share:.0%} of as many raw rows" if n is None else f"about {share * n:,.0f} of {n:,} raw rows"
         words = (
             f"A test on this release has the power of {rows}, on average over all differences from the frequencies of "
-            "the public columns. What the release merges cannot be tested, and what it leaves alone as before."
+            "the public columns. Values that were merged cannot be tested; unchanged values can."
         )
         return self.with_section(Section("power", "Effective rows", words))
 
     def _with_side_knowledge(self, joint: JointDistribution, channel: Channel) -> LeakageReport:
-        """Report that says what a released symbol tells those who know one or two of the public columns beforehand."""
+        """Return the report with the leakage to readers who know one or two public columns beforehand."""
         names = joint.public.columns
         column_sets = [columns for t in (1, 2) if t < len(names) for columns in combinations(names, t)]
         if (
@@ -169,21 +256,20 @@ class LeakageReport(Verdict, ReportViews):
             or len(column_sets) * joint.pmf.size * ReducedChannel.from_channel(channel).most_symbols > _SIDE_CELLS
         ):
             return self
-        lifts = [
-            (", ".join(columns), *np.exp(side_knowledge(joint, channel, columns)).tolist()) for columns in column_sets
-        ]
-        whose = " or ".join(("none of them", *self.facts.known))
+        lines = [_side_line(columns, *side_lifts(joint, channel, columns)) for columns in column_sets]
+        side = " or ".join(("none of them", *self.facts.side_columns))
         words = (
-            "How many times as likely a secret becomes for those who know these columns of a row beforehand. The limit "
-            f"is for those who know {whose}, so these figures may be beyond it."
+            "For readers who know these columns of a row, a sensitive value becomes so many times as likely. The "
+            f"limit is for readers who know {side}, so these figures may exceed it."
         )
-        if len(names) > 3:  # who knows all of three knows the row
+        if len(names) > 3:  # a reader who knows all of three knows the row
             words += " Readers who know three columns or more were not looked at; they may learn more."
-        worst = tuple(sorted(lifts, key=lambda row: -row[2])[:MOST_PAIRS])
-        return self.with_section(Section("side", "Who knows more", words, ("Knows", "at least", "at most"), worst))
+        worst = tuple(sorted(lines, key=lambda row: -row[2])[:MOST_PAIRS])
+        heads = ("Known columns", "at least", "at most", "where the chance rises most")
+        return self.with_section(Section("side", "Readers who know more", words, heads, worst))
 
     def require_use(self) -> None:
-        """Refuse a release of which next to nothing is left in any column.
+        """Raise an error if every column keeps almost nothing.
 
         Raises
         ------
@@ -198,10 +284,15 @@ class LeakageReport(Verdict, ReportViews):
             and not is_drawn
             and (is_generated or all(one.share < USELESS_BELOW for one in self.kept))
         ):
-            raise UselessRelease(self, USELESS_BELOW, self.lack.words, self.lack.advice, is_generated=is_generated)
+            less, why = f"less than {100 * USELESS_BELOW:g} % of", self.lack.words
+            what = f"each column would keep {less} its information"
+            if is_generated:
+                what = f"generated rows would keep {less} the relations between columns, on average"
+            advice = f"{self.lack.advice}; or allow it with --allow-useless"
+            raise UselessRelease(self, f"{what}{why and f' ({why})'}", advice)
 
     def require(self) -> LeakageReport:
-        """Return the report itself if it is ok.
+        """Return the report, or raise an error if it is not ok.
 
         Raises
         ------
@@ -212,7 +303,7 @@ class LeakageReport(Verdict, ReportViews):
         """
         if self.ok:
             return self
-        if self.protects_nothing:
+        if self.state == "nothing":
             raise NothingToProtect(self)
         y = int(np.argmax(self.excess))
         column = lift(self._after)[:, y]
@@ -226,24 +317,36 @@ class LeakageReport(Verdict, ReportViews):
             lifts[extremes, range(len(extremes))] = column[extremes]
             limits = limits_for(self.budget, self._after.sensitive)
             s = extremes[int(np.argmax(limits.lift_excess(lifts, self._after.p_s)))]
-        excess = math.inf if self._is_void else self.worst_excess
+        excess = math.inf if self.verdict.is_void else self.worst_excess
         raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
 
     def with_key(self) -> LeakageReport:
-        """Report of a release whose noise came from a key, whatever seed the sanitizer has."""
+        """Return the report of a release whose noise came from a key, whatever the sanitizer's seed."""
         warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
         return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
+    def replace_measures(
+        self,
+        scope: Scope,
+        measures: Iterable[Measure] = (),
+        *,
+        confidence: float | None = None,
+        worst: WorstCase | None = None,
+    ) -> LeakageReport:
+        """Return the report with the measures of another scope, at a confidence, and with their worst case."""
+        others = (measure for measure in self.measures if measure.scope != scope)
+        return replace(self, measures=(*others, *measures), confidence=confidence, _worst=worst)
+
     def with_ledger_count(self, together: LeakageReport) -> LeakageReport:
-        """Report that says how many releases are recorded with this one, by the report of all of them together."""
+        """Return the report with the number of releases in the ledger, from the report of all of them together."""
         return replace(self, facts=replace(self.facts, recorded=together.facts.recorded))
 
     def with_notes(self, notes: tuple[str, ...]) -> LeakageReport:
-        """Report with more to say; notes name no symbol."""
+        """Return the report with further notes, which must not name a symbol."""
         return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
 
     def with_confidence(self, confidence: float) -> LeakageReport:
-        """The report of the best of several releases, whose certificates hold together at this confidence."""
+        """Return the report of the best of several releases, whose certificates hold together at this confidence."""
         if self._worst is None:
             return replace(self, confidence=confidence)
         worst = replace(self._worst, distributions=replace(self._worst.distributions, confidence=confidence))
@@ -252,7 +355,7 @@ class LeakageReport(Verdict, ReportViews):
         return replace(self, measures=measures, confidence=confidence, _worst=worst)
 
     def with_section(self, section: Section) -> LeakageReport:
-        """The report with one more section, or with the section of that name replaced."""
+        """Return the report with one more section, or with the section of that name replaced."""
         sections = tuple(part for part in self.sections if part.name != section.name)
         return replace(self, sections=(*sections, section))
 
@@ -265,7 +368,7 @@ class LeakageReport(Verdict, ReportViews):
         policy: str | None = None,
         digest: str | None = None,
     ) -> LeakageReport:
-        """The report with a heading: what it is of, when it was made, from which table and under which policy.
+        """Return the report with a heading: its title, its date, the table and the policy.
 
         No clock is read, so that the same release gives the same page: pass the date that the page shall show. The
         public page shows title, date and digest only. ``digest`` is that of the released file, as ``sha256:`` and the
@@ -283,7 +386,7 @@ class LeakageReport(Verdict, ReportViews):
         return replace(self, origin=Origin(title, date, table, policy, digest))
 
     def with_curve(self, curve: TradeoffCurve) -> LeakageReport:
-        """The report with a privacy-utility curve, which the page then draws with this release on it.
+        """Return the report with a privacy-utility curve, on which the page marks this release.
 
         Raises
         ------
@@ -295,7 +398,7 @@ class LeakageReport(Verdict, ReportViews):
         return replace(self, curve=curve)
 
     def with_findings(self, *findings: Finding) -> LeakageReport:
-        """Report that also tells what attacks on the release found; it is not ok if one of them is not.
+        """Return the report with the findings of attacks on the release; it is ok only if no finding refutes it.
 
         Examples
         --------
@@ -316,11 +419,33 @@ class LeakageReport(Verdict, ReportViews):
         if self.facts.promise is not None:
             raise InvalidParameter(
                 f"this report is under {self.facts.promise}, and curves and findings of attacks are made by a look at "
-                "the secrets without noise; keep them apart, for your own eyes"
+                "the sensitive values without noise; keep them apart, for your own eyes"
             )
 
+    def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
+        """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""
+        after = self._after
+        top, bottom = max_log_lift(after), min_log_lift(after)
+        order = np.lexsort((-np.maximum(top, -bottom), -self.excess))
+        return [
+            {
+                "symbol": after.public.label(int(y)),
+                "probability": float(after.p_x[y]),
+                "max_log_lift": float(top[y]),
+                "min_log_lift": float(bottom[y]),
+                "excess": float(self.excess[y]) if self.budget is not None else None,
+            }
+            for y in order[:n]
+        ]
+
+    def _columns(self) -> list[dict[str, str]]:
+        rows = [{"column": name, "role": "sensitive"} for name in self.sensitive if name not in self.facts.kept]
+        released = [name for name in self.public if name not in self.facts.kept]
+        rows += [{"column": name, "role": "released through the channel"} for name in released]
+        return rows + [{"column": name, "role": "kept as it is"} for name in self.facts.kept]
+
     def to_frame(self, table: Literal["symbols", "measures", "columns", "parts"] = "measures") -> pd.DataFrame:
-        """One of the report's tables as a pandas DataFrame.
+        """Return one of the report's tables as a pandas DataFrame.
 
         Parameters
         ----------
@@ -341,8 +466,8 @@ class LeakageReport(Verdict, ReportViews):
 
     from_json, from_dict = SavedReport.from_json, SavedReport.from_dict
 
-    def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
-        return to_document(self, audience, n_symbols)
+    def _document(self, audience: Audience, n_symbols: int | None = None, *, is_drawn: bool = True) -> dict[str, Any]:
+        return to_document(self, audience, n_symbols, is_drawn=is_drawn)
 
     def __repr__(self) -> str:
         return f"LeakageReport({self.facts.mechanism}, {short(self.state, useless=self.useless)})"
@@ -352,8 +477,18 @@ class LeakageReport(Verdict, ReportViews):
 _KEPT: dict[int, LeakageReport] = {}
 
 
+def _side_line(
+    names: Sequence[str], lifts: NDArray[np.float64], shares: NDArray[np.float64]
+) -> tuple[str, float, float, str]:
+    """Known columns, the smallest and largest lift with them, and the chances of which the lift is largest."""
+    place = int(lifts.argmax())
+    before, after = float(shares[place]), float(shares[place] * lifts[place])
+    chances = f"from {percent_down(before)} to {percent_up(after)}"
+    return ", ".join(names), float(lifts.min()), float(lifts[place]), chances
+
+
 def attach_report(frame: Any, report: LeakageReport) -> Any:
-    """Remember the report of a released frame; pandas frames also say what a released file says about itself."""
+    """Remember the report of a released frame; pandas frames also carry the note of a released file."""
     key = id(frame)
     try:
         weakref.finalize(frame, _KEPT.pop, key, None)
@@ -366,5 +501,5 @@ def attach_report(frame: Any, report: LeakageReport) -> Any:
 
 
 def report_of(frame: Any) -> LeakageReport | None:
-    """Report attached to a released frame, if it is that very object."""
+    """Report attached to a released frame, if it is the same object."""
     return _KEPT.get(id(frame))

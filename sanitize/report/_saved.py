@@ -1,4 +1,4 @@
-"""A report read back from JSON: it prints like the one that was saved, and is not trusted."""
+"""Reports read back from JSON, which show the same views as when saved, and are not trusted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sanitize._util.declared import (
 from sanitize._util.formatting import exact
 from sanitize._util.sealed_text import NotStrict, strict_json
 from sanitize.core.budgets import BUDGETS, BudgetForm, budget_from_dict
-from sanitize.core.measures import Kind, Measure
+from sanitize.core.measures import Kind, Measure, Scope
 from sanitize.core.profiles import RelationState
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.report._document import LEFT_OUT, SCHEMA, VERSION, Audience, OptimalityForm, fact_warnings, publish
@@ -68,6 +68,7 @@ class MeasureForm(Declared, frozen=True):
     bound: Number | None
     low: Number | None
     high: Number | None
+    scope: Scope
 
     @classmethod
     def from_measure(cls, measure: Measure) -> MeasureForm:
@@ -75,10 +76,10 @@ class MeasureForm(Declared, frozen=True):
         return read(cls, {name: exact(value) for name, value in vars(measure).items()})
 
     def measure(self) -> Measure:
-        """The figure."""
+        """Return the figure."""
         values = (self.before, self.after, self.bound, self.low, self.high)
-        figures = (None if value is None else float(value) for value in values)
-        return Measure(self.name, self.label, self.unit, self.kind, *figures)
+        before, after, bound, low, high = (None if value is None else float(value) for value in values)
+        return Measure(self.name, self.label, self.unit, self.kind, before, after, bound, low, high, self.scope)
 
 
 class _Side(Declared, frozen=True):
@@ -105,11 +106,12 @@ _CLAIM = {
     **dict.fromkeys(("ok", "counted", "seeded"), bool),
     **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people", "alone"), str),
     "state": State,
-    "known": list[str],
+    "side_columns": list[str],
     "budget": BudgetForm | None,
     "confidence": Share | None,
     "recorded": Count | None,
 }
+# Every claim of the verdict, and what both audiences may read of it: a saved report is judged anew by these.
 _VERDICT = form(
     **_CLAIM,
     **dict.fromkeys(("useless", "chosen", "refuted"), bool),
@@ -119,9 +121,7 @@ _VERDICT = form(
     optimality=OptimalityForm | None,
 )
 _LIFTS = dict.fromkeys(("max_log_lift", "min_log_lift"), Number)
-_CURVE = form(
-    mechanism=str, points=list_form(form(label=str, mutual_information=Number, **_LIFTS, normalized_utility=Share))
-)
+_CURVE = form(mechanism=str, of=str, points=list_form(form(label=str, mutual_information=Number, **_LIFTS, kept=Share)))
 _Row = Annotated[list[Cell], field_note("a row of one cell or more", min_length=1)]
 _Pair = Annotated[list[str], field_note("two names", min_length=2, max_length=2)]
 _COMMON = {
@@ -164,7 +164,7 @@ _FORMS = {
 
 @dataclass(frozen=True, eq=False)
 class SavedReport(ReportViews):
-    """A report as it was saved: figures without the distribution they were measured on. Frozen.
+    """Report as it was saved: figures without the distribution they were measured on. Frozen.
 
     Build it with `LeakageReport.from_json`. It is checked for form and for contradictions, not for truth: whoever
     can write the file can write another verdict.
@@ -230,12 +230,12 @@ class SavedReport(ReportViews):
 
     @property
     def useless(self) -> bool:
-        """True if it said that most released columns keep less than 5 % of their information; a public one does not."""
+        """True if the report says that most released columns keep under 5 % of their information; False if public."""
         return bool(self._saved["verdict"].get("useless"))
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The figures of the release by name, with the verdict; of a public report the verdict alone."""
+        """Figures of the release by name, with the verdict; for a public report only the verdict."""
         verdict, lines = self._saved["verdict"], self._saved.get("measures", [])
         values = {m["name"]: None if m["after"] is None else float(m["after"]) for m in lines}
         optimality = verdict.get("optimality") or {"words": None, "gap": None}
@@ -249,7 +249,7 @@ class SavedReport(ReportViews):
         }
 
     def to_frame(self, table: Literal["measures", "symbols"] = "measures") -> pd.DataFrame:
-        """One of the report's tables as a pandas DataFrame; a public report has none."""
+        """Return one of the report's tables as a pandas DataFrame; a public report has none."""
         import pandas as pd
 
         check_choice("table", table, "measures", "symbols")
@@ -260,7 +260,7 @@ class SavedReport(ReportViews):
     def _audience(self) -> Audience:
         return self._saved["audience"]
 
-    def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
+    def _document(self, audience: Audience, n_symbols: int | None = None, *, is_drawn: bool = True) -> dict[str, Any]:
         check_choice("audience", audience, "internal", "public")
         if audience == self._saved["audience"]:
             document = copy.deepcopy(self._saved)
@@ -288,10 +288,10 @@ def _check_sense(document: dict[str, Any]) -> None:
         try:
             saved_budget = None if budget is None else budget_from_dict(budget)
         except (SanitizeError, TypeError, ValueError):
-            raise SourceError("the report's budget is not one") from None
-        words = limit_words(saved_budget, verdict["known"])
+            raise SourceError("the report's budget cannot be read") from None
+        words = limit_words(saved_budget, verdict["side_columns"])
         _refuse(verdict["allowed"] != words, "the report's words on its budget contradict the budget")
-    _refuse(set(verdict["known"]) - set(columns["released"]), "a column that may be known is not released")
+    _refuse(set(verdict["side_columns"]) - set(columns["released"]), "a column that may be known is not released")
     # Of which columns are constant the public page says nothing.
     is_constant = verdict["state"] == "nothing" and not verdict["ok"]
     if document["audience"] == "internal":
@@ -304,7 +304,7 @@ def _check_sense(document: dict[str, Any]) -> None:
     _refuse(verdict["state"] != state, "the report's verdict contradicts its state")
     if document["audience"] == "internal":
         _check_figures(document, exposed=exposed)
-    _refuse(with_headline(document) != document, "the report's headline contradicts what it says")
+    _refuse(with_headline(document) != document, "the report's headline contradicts its figures")
 
 
 def _is_constant(document: dict[str, Any]) -> bool:
@@ -348,6 +348,6 @@ def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
     expected_warnings = fact_warnings(document)
     _refuse(
         document["warnings"][: len(expected_warnings)] != expected_warnings,
-        "the report does not warn of what its own figures say",
+        "the report lacks a warning that its figures call for",
     )
     _refuse(len(document["symbols"]) > document["n_symbols"], "the report lists more symbols than it counts")

@@ -1,4 +1,4 @@
-"""A report as one screen of text for a terminal: plain ASCII around the names, no colour codes."""
+"""Reports as one screen of text for a terminal: plain ASCII except for names, no colour codes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from sanitize._util.formatting import ELLIPSIS, Number, cells, clip, number, per_hundred, percent, shorten_pieces
 from sanitize.report._document import grave
-from sanitize.report._headline import PROMISES, RELATIONS, VERDICT_TOLERANCE, is_worst_case, measure_excess
+from sanitize.report._headline import PROMISES, RELATIONS, VERDICT_TOLERANCE, is_worst_case, measure_excess, sign_answer
 
 WIDTH = 80
-LINES = {"public": 32, "internal": 44}
+LINES = {"public": 32, "internal": 50}
 N_SYMBOLS = 5
 # Labels of what makes room for warnings; the other views have it.
-_LEAST_TOLD = (
+_LEAST_NEEDED = (
     "Sibson information",
     "Arimoto information",
     "chi2 divergence",
@@ -24,7 +24,7 @@ _LEAST_TOLD = (
 
 
 def to_text(document: dict[str, Any]) -> str:
-    """Document in at most 32 lines (public) or 44 lines (internal) of 80 columns.
+    """Return the document in at most 32 lines (public) or 50 lines (internal) of 80 columns.
 
     Where it is too long for that, sections give way first, that of effective rows without a word, then warnings after
     the first, then symbols, intervals and measures.
@@ -42,7 +42,9 @@ def to_text(document: dict[str, Any]) -> str:
     symbols = _symbols(document["symbols"], document["n_symbols"])
     words = _paragraph(f"{utility_words(document)}.", most=2)
     words += _judgement_lines(document.get("judgement"))
-    sections = [section for section in document["sections"] if section["name"] not in (*PROMISES, "person")]
+    sections = [
+        section for section in document["sections"] if section["name"] not in (*PROMISES, "person", "membership")
+    ]
     for section in document["sections"]:
         words += _section(section) if section["name"] in PROMISES else []  # a promise never gives way
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
@@ -51,7 +53,7 @@ def to_text(document: dict[str, Any]) -> str:
     if len(measures) > room:  # intervals take a line each
         measures = _measures([measure | {"low": None, "high": None} for measure in document["measures"]])
     if len(measures) > room:
-        measures = [line for line in measures if not line.startswith(_LEAST_TOLD)]
+        measures = [line for line in measures if not line.startswith(_LEAST_NEEDED)]
     measures = _shorten(measures, room, "more measures")
     symbols = _shorten(symbols, room - len(measures), "more symbols")
     blocks = [block for block in (head, measures, symbols, words) if block]
@@ -59,7 +61,7 @@ def to_text(document: dict[str, Any]) -> str:
     if len(lines) + len(warnings) > most:
         lines = [line for block in blocks for line in block]
     if len(lines) + len(warnings) > most:
-        lines = [line for line in lines if not line.startswith(_LEAST_TOLD)]
+        lines = [line for line in lines if not line.startswith(_LEAST_NEEDED)]
     for i, section in enumerate(sections):
         section_lines, room = _section(section), most - len(lines) - len(warnings)
         follows = any(later["name"] != "power" for later in sections[i + 1 :])
@@ -74,27 +76,27 @@ def to_text(document: dict[str, Any]) -> str:
 
 
 def to_brief(document: dict[str, Any]) -> str:
-    """Return some six lines of 80 columns for whoever released: verdict, people, what is kept."""
+    """Return about six lines of 80 columns after a release: verdict, people, what is kept."""
     if document["audience"] == "public":
         return to_text(document)
     verdict, gravest, judged = document["verdict"], grave(document), document.get("judgement")
     more = len(document["warnings"]) - len(gravest)
     texts = [_title(verdict), verdict["sentence"], verdict["people"]]
-    texts += [f"{judged['headline']}; --full prints the figures."] if judged else []
+    texts += [f"{judged['headline']}; --full shows the figures."] if judged else []
     texts.append(f"{utility_words(document, in_nats=False)}.")
     texts += [f"! {warning}" for warning in gravest]
-    texts += [f"! warnings left out: {more}; --full prints them"] if more > 0 else []
+    texts += [f"! warnings left out: {more}; --full shows them"] if more > 0 else []
     return "\n".join(line for text in texts if text for line in _paragraph(clip(text, 600)))
 
 
 def _title(verdict: dict[str, Any]) -> str:
-    """Headline and how the release was made."""
+    """Headline and the mechanism of the release."""
     seeded = " | SEEDED" if verdict["seeded"] else ""
     return f"{verdict['headline']}{seeded} | {clip(verdict['mechanism'], 34)}, {clip(verdict['output'], 8)}"
 
 
 def _judgement_lines(judgement: dict[str, Any] | None) -> list[str]:
-    """Figures of people beside those of outsiders."""
+    """Figures of people in the data next to people outside it."""
     if judgement is None:
         return []
     sides = ("people", "outsiders") if judgement["n_outsiders"] is not None else ("people",)
@@ -103,11 +105,11 @@ def _judgement_lines(judgement: dict[str, Any] | None) -> list[str]:
         for attack in judgement["attacks"]
     ]
     whom = "people in the data / outside it" if len(sides) > 1 else "people in the data"
-    return _paragraph(f"{judgement['headline']} ({whom}, of 100): {', '.join(figures)}.", most=10)
+    return _paragraph(f"{judgement['headline']} ({whom}, in 100): {', '.join(figures)}.", most=10)
 
 
 def _shorten(lines: list[str], room: int, more: str) -> list[str]:
-    """Lines that fit, the last saying where the others are; nothing where there is no room at all."""
+    """Lines that fit, with a last line on where the others are; none if there is no room."""
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"{more}: see to_html() or to_json()"] if room > 0 else []
@@ -121,55 +123,58 @@ def measure_limit(measure: dict[str, Any]) -> str:
 
 
 def interval(measure: dict[str, Any]) -> str:
-    """Ends of the interval of an estimate, in words; nothing where there is none."""
+    """Interval of an estimate, in words; empty if there is none."""
     if measure["low"] is None and measure["high"] is None:
         return ""
     return f"({number(measure['low'])} to {number(measure['high'])})"
 
 
 def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: int = 40) -> str:
-    """List some column names."""
+    """List the first column names."""
     shown = separator.join(clip(name, limit) for name in columns[:most])
     return shown if len(columns) <= most else f"{shown} and {len(columns) - most} more"
 
 
 def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
-    """How much of the public columns is kept, also in nats or as a share alone."""
+    """Sentence on how much of the public columns is kept, also in nats or only as a share."""
     by_name = {measure["name"]: measure for measure in document["measures"]}
     if "mean_column_utility" in by_name:
         share = by_name["mean_column_utility"]["after"]
-        own = f"{percent(float(share))} of what each column says by itself, in the mean{_price_words(by_name)}"
+        own = f"{percent(float(share))} of the information in each column, on average{_price_words(by_name)}"
         # A row in random order stands for no one, so that nothing it keeps of somebody's is of use.
         return relation_words(document["pairs"]) if RELATIONS in by_name else f"Keeps {own}"
     share, utility = by_name["normalized_utility"]["after"], by_name["utility"]
     roles = document["columns"]
     shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]
-    columns = names(shown, "+", most=2, limit=20)
+    columns = names(shown, "+", limit=20) if len(shown) <= 3 else f"the {len(shown)} columns together"
     nats = f" ({number(utility['after'])} of {number(utility['before'])} nats)" if in_nats else ""
     return f"Keeps {percent(float(share))} of the information in {columns}{nats}{_price_words(by_name)}"
 
 
 def relation_words(pairs: list[dict[str, Any]]) -> str:
-    """How many relations between columns the release keeps, weakens and loses."""
+    """Sentence on how many relations between columns the release keeps, weakens and loses."""
     if not pairs:
-        return "No two columns are related, so that generated rows have no relation to lose"
+        return "No two columns are related, so generated rows have no relation to lose"
     states = Counter(pair["state"] for pair in pairs)
     words = f"Keeps {states['kept']} of {len(pairs)} relations between columns within 20 %"
-    return f"{words}; {states['weaker']} are weaker, and {states['lost']} lost (about half or less is left)"
+    return f"{words}; {states['changed']} further off, {states['lost']} lost (about half or less is left)"
 
 
 def _price_words(by_name: dict[str, dict[str, Any]]) -> str:
-    """Describe the cost of confidence, and what more rows of the same frequencies would gain."""
+    """Describe the cost of confidence, and the gain from more rows with the same frequencies."""
     if "normalized_utility_plain" not in by_name:
         return ""
     plain, *more = (
-        f"{100 * float(by_name[f'normalized_utility_{name}']['after']):.3g}" for name in ("plain", "10x", "100x")
+        f"{100 * float(by_name[f'normalized_utility_{name}']['after']):.3g} %"
+        for name in ("plain", "10x", "100x")
+        if f"normalized_utility_{name}" in by_name
     )
-    return f"; {plain} % without confidence, {' and '.join(more)} % with 10 and 100 x the rows (extrapolated)"
+    words = f"; {plain} without confidence"
+    return f"{words}, {' and '.join(more)} with 10 and 100 x the rows (extrapolated)" if more else words
 
 
 def margin_words(document: dict[str, Any]) -> str:
-    """How far the riskiest released symbol is from its budget, or for the public that it is within it."""
+    """Distance of the riskiest released symbol from its budget; the public text only says that it is within."""
     if document["audience"] == "public":
         return "; the release is within it" if document["verdict"]["state"] in ("source", "rows") else ""
     excess = document["verdict"]["worst_excess"]
@@ -195,13 +200,19 @@ def _head(document: dict[str, Any]) -> list[str]:
         lines += _paragraph(f"kept as they are: {names(columns['kept'], most=4)}", most=1)
     if document.get("n_rows") is not None:
         lines.append(f"rows: {document['n_rows']}")
-    lines += _paragraph(f"budget: {verdict['allowed']}{margin_words(document)}", most=3)
+    lines += _paragraph(f"limit: {verdict['allowed']}{margin_words(document)}", most=3)
+    for section in document["sections"]:
+        lines += _paragraph(section["words"], most=4) if section["name"] == "person" else []
+    if document["audience"] == "internal":
+        answer, conditions = sign_answer(document)
+        whether = "; ".join(condition[0].lower() + condition[1:] for condition, _ in conditions)
+        lines += _paragraph(f"May you sign? {answer}{whether and f' {whether}.'}", most=5)
     lines += [f"design: {clip(verdict['optimality']['words'], 70)}"] if verdict.get("optimality") else []
     return lines + _paragraph(clip(verdict["alone"], 200), most=2)
 
 
 def _measures(measures: list[dict[str, Any]]) -> list[str]:
-    """Table of the measures; of what kind the figures are is said once, and again only where it differs."""
+    """Table of the measures; the kind of the figures is stated once, and again only if it differs."""
     # The utility has a sentence of its own.
     shown = [measure for measure in measures if not measure["name"].startswith(("utility", "normalized_utility"))]
     first = ("max_log_lift", "min_log_lift", "ldp_sensitive")  # of the lifts: what is cut off is at the end
@@ -243,7 +254,7 @@ def _section(section: dict[str, Any]) -> list[str]:
 
 
 def is_words(cell: Number) -> bool:
-    """Return whether a cell of a section holds a text, and not a figure."""
+    """Return whether a cell of a section is text instead of a figure."""
     return isinstance(cell, str) and cell not in ("inf", "-inf")
 
 
@@ -253,7 +264,7 @@ def _pad(text: str, width: int) -> str:
 
 
 def _paragraph(text: str, most: int = 99) -> list[str]:
-    """Text without hidden characters in at most ``most`` lines, an ellipsis where it is longer."""
+    """Text without hidden characters in at most ``most`` lines, with an ellipsis if it is longer."""
     first, *words = (shorten_pieces(word, WIDTH - 2) for word in text.split(" "))
     lines = [first]
     for word in words:

@@ -1,10 +1,9 @@
-"""The figures of a release, from P_SX and the channel's matrix alone, and whether it is within its budget."""
+"""Figures of a release, from P_SX and the channel's matrix only, and whether it is within its budget."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,14 +17,12 @@ from sanitize.core.confidence import ConfidenceSet, design_distributions, interv
 from sanitize.core.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
 from sanitize.core.measures import Measure
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.report._facts import Section
 from sanitize.report._headline import (
     LEDGER,
     USELESS_BELOW,
     VERDICT_TOLERANCE,
     Lack,
     is_useless,
-    relations_of,
     report_state,
 )
 
@@ -38,9 +35,6 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.confidence import WorstCase
     from sanitize.core.joint import JointDistribution
-    from sanitize.core.profiles import Relation
-    from sanitize.report._curve import TradeoffCurve
-    from sanitize.report._facts import Finding, Origin, ReleaseFacts
     from sanitize.report._headline import State
 
 
@@ -94,7 +88,7 @@ def measure_worst_distribution(
     confidence: float | ConfidenceSet | None,
     budget: Budget | None,
 ) -> WorstCase | None:
-    """Worst case over the distributions that the counts allow; None where nobody asked and it is unknown or costly."""
+    """Worst case over the distributions that the counts allow; None if not requested and unknown or costly."""
     if confidence is not None:
         if budget is not None:
             check_kind(budget, "confidence=")
@@ -109,7 +103,7 @@ def measure_worst_distribution(
 def side_knowledge_excess(
     joint: JointDistribution, channel: Channel, side_columns: Sequence[str], budget: Budget
 ) -> NDArray[np.float64]:
-    """Nats above the budget of each released symbol for whoever knows any of these columns of a row, at worst."""
+    """Largest excess of each released symbol, in nats, for readers who know any of these columns of a row."""
     limits, excess = limits_for(budget, joint.sensitive), np.full(channel.n_outputs, -math.inf)
     for case in joint.public.alike(side_columns):
         mass = joint.pmf * case
@@ -123,7 +117,7 @@ def side_knowledge_excess(
 
 
 def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure, ...]:
-    """Figures that hold for every distribution of the set; what the budget allows is the same for all distributions."""
+    """Figures that hold for every distribution of the set; limits are the same for all distributions."""
     bounds = implied_bounds(budget)
     ending = f"worst case at {level(worst.distributions.confidence)}"
     figures = {
@@ -132,13 +126,22 @@ def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure
         "ldp_sensitive": ("local DP of S", worst.ldp_epsilon.max()),
     }
     return tuple(
-        Measure(f"worst_{name}", f"{label}, {ending}", "nats", "bound", None, float(value), bounds.get(name))
+        Measure(
+            f"worst_{name}",
+            f"{label}, {ending}",
+            "nats",
+            "bound",
+            None,
+            float(value),
+            bounds.get(name),
+            scope="worst_case",
+        )
         for name, (label, value) in figures.items()
     )
 
 
 def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Channel) -> tuple[Measure, ...]:
-    """Figures of a sample, as estimates of the distribution behind it, with intervals where there are sound ones."""
+    """Figures of a sample as estimates for the population, with intervals if there are sound ones."""
     interval_ends: dict[str, Any] = {
         name: {"low": low, "high": high} for name, (low, high) in intervals(worst, channel).items()
     }
@@ -171,7 +174,7 @@ class KeptColumn:
 
 
 def measure_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
-    """Measure the utility of each public column; none where that would be much work.
+    """Measure the utility of each public column; none if that takes much work.
 
     ``after`` is the distribution of (S, Y).
     """
@@ -194,7 +197,7 @@ def measure_columns(joint: JointDistribution, channel: Channel, after: JointDist
 
 
 def largest_alone(joint: JointDistribution, column: str) -> float | None:
-    """Largest log-lift of S and one public column alone, in nats; None where there is no such column."""
+    """Largest log-lift of S for one public column alone, in nats; None if there is no such column."""
     if column not in joint.public.columns:
         return None
     codes = np.unique(joint.public.codes[:, joint.public.columns.index(column)], return_inverse=True)[1]
@@ -205,7 +208,7 @@ def largest_alone(joint: JointDistribution, column: str) -> float | None:
 
 
 def utility_share(released: NDArray[np.float64] | sparse.csr_array) -> float:
-    """I(X_j;Y) / H(X_j), between 0 and 1, of the distribution of (X_j, Y); 1 where the column is constant."""
+    """Share I(X_j;Y) / H(X_j), between 0 and 1, of the distribution of (X_j, Y); 1 if the column is constant."""
     p_x, p_y = np.asarray(released.sum(axis=1)), released.sum(axis=0)
     together = released.ravel() if isinstance(released, np.ndarray) else released.data
     information = measures.entropy(p_x) + measures.entropy(p_y) - measures.entropy(together)
@@ -214,174 +217,93 @@ def utility_share(released: NDArray[np.float64] | sparse.csr_array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Measurements of a release, against its budget, with the distributions it was measured on."""
+    """Judgement of a release by all measures of its report.
 
-    measures: tuple[Measure, ...]
-    budget: Budget | None
-    facts: ReleaseFacts
-    sensitive: tuple[str, ...]
-    public: tuple[str, ...]
-    n_rows: int | None
-    _before: JointDistribution = field(repr=False)
-    _after: JointDistribution = field(repr=False)
-    _least_excess: NDArray[np.float64] | float = field(default=-math.inf, repr=False)
-    sections: tuple[Section, ...] = ()
-    curve: TradeoffCurve | None = field(default=None, repr=False)
-    findings: tuple[Finding, ...] = ()
-    confidence: float | None = None
-    _worst: WorstCase | None = field(default=None, repr=False)
-    kept: tuple[KeptColumn, ...] = ()
-    origin: Origin | None = None
-    pairs: tuple[Relation, ...] = ()
+    Attributes
+    ----------
+    ok : bool
+        True if every symbol is within budget (to 1e-9), there is something to protect, no check failed, and no
+        sensitive column is released.
+    state : str
+        The claim in one word. ``"source"``: every distribution that the counts allow at the confidence of the report is
+        within the budget. ``"rows"``: the table's own frequencies are (or the distribution as stated), and as a sample
+        the table may be off. ``"nothing"``: the sensitive columns have one value in all rows. ``"refused"``: not `ok`.
+        ``"audit"``: there is no budget, and nothing is claimed.
+    excess : ndarray of float, shape (n_y,)
+        Nats above the budget of each released symbol; -inf without a budget. Where the budget limits a figure of the
+        whole channel, every symbol carries at least its excess; where it is for those who know columns of a row, too, a
+        symbol carries what is too much for any of them.
+    useless : bool
+        True if the release is allowed, and most of its columns keep less than 5 % of their information; of shuffled
+        generated rows, whether they show less than 5 % of the relations between columns.
+    lack : Lack or None
+        Why it is `useless`, or why no generated row depends on its own class, as far as known; None where neither. Rows
+        that depend on none still show what columns say about each other, but nothing of a row of the table.
+    refuted : bool
+        True if a finding refutes the release.
+    is_void : bool
+        True if no figure counts: it is refuted, or a sensitive column is released as it is, which no finite budget
+        allows.
+    constant : tuple of str
+        Sensitive columns with one value only.
+    """
 
-    @cached_property
-    def excess(self) -> NDArray[np.float64]:
-        """Nats above the budget of each released symbol, shape (n_y,); -inf without a budget.
+    ok: bool
+    state: State
+    excess: NDArray[np.float64]
+    useless: bool
+    lack: Lack | None
+    refuted: bool
+    is_void: bool
+    constant: tuple[str, ...]
 
-        Where the budget limits a figure of the whole channel, every symbol carries at least its excess; where it is
-        for those who know columns of a row, too, a symbol carries what is too much for any of them.
-        """
-        n_y = len(self._after.public)
-        excess = np.full(n_y, self._least_excess)
-        if self.budget is not None:
-            excess = np.maximum(excess, self.budget.excess(self._after))
-            if self._worst is not None and self.confidence is not None:
-                excess = np.maximum(excess, self._worst.excess(limits_for(self.budget, self._after.sensitive)))
-        excess.flags.writeable = False  # the verdict is read from it
-        return excess
-
-    @property
-    def worst_excess(self) -> float:
-        """Largest excess of any released symbol, in nats."""
-        return float(self.excess.max())
-
-    @property
-    def ok(self) -> bool:
-        """True if every symbol is within budget (to 1e-9), there is something to protect, and no check failed.
-
-        Nor is one that releases a sensitive column.
-        """
-        return self.worst_excess <= VERDICT_TOLERANCE and not self._is_void and not self.protects_nothing
-
-    @property
-    def protects_nothing(self) -> bool:
-        """True if there are rows and a budget, and the sensitive columns have one value in all rows."""
-        is_asked = self.budget is not None and self.n_rows is not None and self.sensitive != self.public
-        return is_asked and len(self._constant) == len(self.sensitive)
-
-    @property
-    def state(self) -> State:
-        """Claim of the verdict, in one word.
-
-        ``"source"``: every distribution that the counts allow at `confidence` is within the budget. ``"rows"``: the
-        table's own frequencies are (or the distribution as stated), and as a sample the table may be off.
-        ``"nothing"``: the sensitive columns have one value in all rows. ``"refused"``: not `ok`. ``"audit"``: there is
-        no budget, and nothing is claimed.
-        """
-        has_budget = self.budget is not None
-        return report_state(
-            ok=self.ok, has_budget=has_budget, confidence=self.confidence, is_constant=self.protects_nothing
-        )
-
-    @property
-    def useless(self) -> bool:
-        """True if the release is allowed, and most of its columns keep less than 5 % of their information.
-
-        Of shuffled generated rows, whether they show less than 5 % of what pairs of columns say about each other.
-        """
-        return is_useless(self.state, [column.share for column in self.kept], self.relations)
-
-    @property
-    def relations(self) -> float | None:
-        """Share of what pairs of columns say about each other that shuffled rows show; None where not measured."""
-        return relations_of(map(vars, self.measures))
-
-    @property
-    def lack(self) -> Lack | None:
-        """Why it is `useless`, or why no generated row depends on its own class, as far as known; None where neither.
-
-        Rows that depend on none still show what columns say about each other, but nothing of a row of the table.
-        """
-        by_name = {measure.name: measure.after for measure in self.measures}
-        utility, plain = by_name["normalized_utility"] or 0.0, by_name.get("normalized_utility_plain")
-        is_unlinked = self.state in ("source", "rows") and self.relations is not None and utility < VERDICT_TOLERANCE
-        if not self.useless and not (is_unlinked and len(self._before.public) > 1):
-            return None
-        if self.facts.mechanism in ("none", LEDGER):  # nobody designed this channel within the limit
-            return Lack("unknown")
-        # Of tuples without a confidence nothing but the limit was asked.
-        is_tuples = self._before.public.columns == self.public
-        few = self._few_rows() if is_tuples else None
-        if (is_tuples and self.confidence is None) or (plain is not None and plain < USELESS_BELOW):
-            return few or Lack("limit")
-        if self.facts.shortage is not None:
-            return Lack(*self.facts.shortage)
-        return few or Lack("limit or rows" if plain is None or utility >= USELESS_BELOW else "rows")
-
-    def _few_rows(self) -> Lack | None:
-        """The column whose many values leave each few rows: a sensitive one, or the widest of the combinations."""
-        secrets, combinations = self._before.sensitive, self._before.public
-        if len(secrets) > _MANY_SECRETS:
-            return Lack("secrets", column=secrets.widest)
-        if self.n_rows is not None and len(combinations) > self.n_rows / _FEW_ROWS:
-            return Lack("combinations", column=combinations.widest)
-        return None
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """The figures of the release by name, with the verdict; no symbols and no counts.
-
-        ``status`` says in words how good the design is known to be (optimal, within so many nats of the optimum, cut
-        short, a heuristic), and ``gap`` in nats; None where there was nothing to search for, or no bound is known.
-        """
-        values: dict[str, Any] = {measure.name: measure.after for measure in self.measures}
-        optimality = self.facts.optimality
-        status, gap = (None, None) if optimality is None else (optimality.words, optimality.gap)
-        design = {"mechanism": self.facts.mechanism, "budget": repr(self.budget), "status": status, "gap": gap}
-        return {"ok": self.ok, **design, **values}
-
-    @property
-    def _is_void(self) -> bool:
-        # A sensitive column released as it is rules all other symbols out: no finite budget allows that. Nor does
-        # any figure hold for rows that were not drawn as it says.
-        return bool(set(self.facts.kept) & set(self.sensitive)) or self._refuted
-
-    @property
-    def _refuted(self) -> bool:
-        """True if a finding refutes the release."""
-        return not all(getattr(finding, "ok", True) for finding in self.findings)
-
-    @property
-    def _of_cells(self) -> bool:
-        """True if raw figures are of latent classes, which hide rows of the columns among each other already."""
-        return self._before.public.columns != self.public
-
-    @property
-    def _constant(self) -> tuple[str, ...]:
-        """Sensitive columns with one value only."""
-        sensitive = self._before.sensitive
-        return tuple(
+    @classmethod
+    def from_report(cls, report: Any) -> Verdict:
+        """Judge the measures of a `LeakageReport`, which is made from this verdict."""
+        excess, budget, sensitive = _excess(report), report.budget, report._before.sensitive
+        constant = tuple(
             name for name, codes in zip(sensitive.columns, sensitive.codes.T, strict=True) if (codes == codes[0]).all()
         )
+        is_asked = budget is not None and report.n_rows is not None and report.sensitive != report.public
+        protects_nothing = is_asked and len(constant) == len(report.sensitive)
+        refuted = not all(getattr(finding, "ok", True) for finding in report.findings)
+        is_void = refuted or bool(set(report.facts.kept) & set(report.sensitive))
+        ok = float(excess.max()) <= VERDICT_TOLERANCE and not is_void and not protects_nothing
+        state = report_state(
+            ok=ok, has_budget=budget is not None, confidence=report.confidence, is_constant=protects_nothing
+        )
+        useless = is_useless(state, [column.share for column in report.kept], report.relations)
+        return cls(ok, state, excess, useless, _lack(report, state, useless=useless), refuted, is_void, constant)
 
-    def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
-        """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""
-        after = self._after
-        top, bottom = max_log_lift(after), min_log_lift(after)
-        order = np.lexsort((-np.maximum(top, -bottom), -self.excess))
-        return [
-            {
-                "symbol": after.public.label(int(y)),
-                "probability": float(after.p_x[y]),
-                "max_log_lift": float(top[y]),
-                "min_log_lift": float(bottom[y]),
-                "excess": float(self.excess[y]) if self.budget is not None else None,
-            }
-            for y in order[:n]
-        ]
 
-    def _columns(self) -> list[dict[str, str]]:
-        rows = [{"column": name, "role": "sensitive"} for name in self.sensitive if name not in self.facts.kept]
-        released = [name for name in self.public if name not in self.facts.kept]
-        rows += [{"column": name, "role": "released through the channel"} for name in released]
-        return rows + [{"column": name, "role": "kept as it is"} for name in self.facts.kept]
+def _excess(report: Any) -> NDArray[np.float64]:
+    budget, after, worst = report.budget, report._after, report._worst
+    excess = np.full(len(after.public), report._least_excess)
+    if budget is not None:
+        excess = np.maximum(excess, budget.excess(after))
+        if worst is not None and report.confidence is not None:
+            excess = np.maximum(excess, worst.excess(limits_for(budget, after.sensitive)))
+    excess.flags.writeable = False  # the verdict was read from it
+    return excess
+
+
+def _lack(report: Any, state: State, *, useless: bool) -> Lack | None:
+    by_name, secrets, combinations = report.summary_figures, report._before.sensitive, report._before.public
+    utility, plain = by_name["normalized_utility"] or 0.0, by_name.get("normalized_utility_plain")
+    is_unlinked = state in ("source", "rows") and report.relations is not None and utility < VERDICT_TOLERANCE
+    if not useless and not (is_unlinked and len(combinations) > 1):
+        return None
+    if report.facts.mechanism in ("none", LEDGER):  # nobody designed this channel within the limit
+        return Lack("unknown")
+    # Of tuples without a confidence nothing but the limit was asked. A column whose many values leave each few rows:
+    # a sensitive one, or the widest of the combinations.
+    is_tuples, few = combinations.columns == report.public, None
+    if is_tuples and len(secrets) > _MANY_SECRETS:
+        few = Lack("secrets", column=secrets.widest)
+    elif is_tuples and report.n_rows is not None and len(combinations) > report.n_rows / _FEW_ROWS:
+        few = Lack("combinations", column=combinations.widest)
+    if (is_tuples and report.confidence is None) or (plain is not None and plain < USELESS_BELOW):
+        return few or Lack("limit")
+    if report.facts.shortage is not None:
+        return Lack(*report.facts.shortage)
+    return few or Lack("limit or rows" if plain is None or utility >= USELESS_BELOW else "rows")

@@ -12,7 +12,7 @@ from sanitize.report._headline import colour
 
 
 class ReportViews(ABC):
-    """Views of a report, each made from its document and from nothing else.
+    """Views of a report, each made from its document only.
 
     ``audience`` is ``internal`` (with figures, released symbols and counts) or ``public`` (what was declared, and the
     verdict); a report that was measured is internal unless told otherwise, a saved one has the audience that it was
@@ -21,38 +21,38 @@ class ReportViews(ABC):
 
     @property
     def _audience(self) -> Audience:
-        """For whom the views are unless another audience is named."""
+        """Audience of the views unless another one is named."""
         return "internal"
 
     @abstractmethod
-    def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
-        """Plain values of the report, with at most ``n_symbols`` released symbols."""
+    def _document(self, audience: Audience, n_symbols: int | None = None, *, is_drawn: bool = True) -> dict[str, Any]:
+        """Plain values of the report, with at most ``n_symbols`` released symbols, and with the values of pictures."""
 
     def _for(self, audience: Audience | None) -> Audience:
         return self._audience if audience is None else audience
 
     def to_dict(self, *, audience: Audience | None = None) -> dict[str, Any]:
-        """The report as plain values; infinities are the strings "inf" and "-inf"."""
+        """Return the report as plain values; infinities are the strings "inf" and "-inf"."""
         return self._document(self._for(audience))
 
     def to_json(self, path: str | Path | None = None, *, audience: Audience | None = None) -> str:
-        """The report as JSON with a versioned schema; written to ``path`` when one is given."""
+        """Return the report as JSON with a versioned schema; if ``path`` is given, also write it."""
         from sanitize._util.outputs import json_text
 
         return json_text(self._document(self._for(audience)), path)
 
     def to_html(self, path: str | Path | None = None, *, audience: Audience | None = None) -> str:
-        """The report as one self-contained page: no script, no network; written to ``path`` when given."""
+        """Return the report as one self-contained page without script or network; also write it to a given ``path``."""
         from sanitize._util.outputs import write_text
         from sanitize.report._html import N_ROWS, make_page
 
         return write_text(make_page(self._document(self._for(audience), N_ROWS)), path)
 
     def to_text(self, *, audience: Audience | None = None, full: bool = True) -> str:
-        """The report as one screen of text, 80 columns wide; its verdict and what is kept alone unless ``full``."""
+        """Return the report as one screen of text, 80 columns wide; only verdict and utility unless ``full``."""
         from sanitize.report._text import N_SYMBOLS, to_brief, to_text
 
-        return (to_text if full else to_brief)(self._document(self._for(audience), N_SYMBOLS))
+        return (to_text if full else to_brief)(self._document(self._for(audience), N_SYMBOLS, is_drawn=False))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -64,8 +64,8 @@ class ReportViews(ABC):
 
 
 def badge(report: ReportViews) -> str:
-    """Headline of a report and what is said of figures and people, with no symbol, for the screen of its owner."""
-    document = report._document("internal", 0) if report._audience == "internal" else report.to_dict()
+    """Headline of a report with sentences on figures and people, without symbols, for its owner's screen."""
+    document = report._document("internal", 0, is_drawn=False) if report._audience == "internal" else report.to_dict()
     verdict = document["verdict"]
     # Of the bar beside the words, which are in the colour of the notebook's own text.
     colours = {"good": "#1a7f37", "doubt": "#b45309", "bad": "#b42318", "plain": "#2563eb"}

@@ -1,3 +1,3 @@
-"""Tables and files as columns of Arrow: read, described, encoded and written."""
+"""Tables and files as Arrow columns: read, described, encoded and written."""
 
 __all__ = []

@@ -1,4 +1,4 @@
-"""Columns as Arrow arrays, and Arrow arrays as distinct values plus integer codes.
+"""Columns as Arrow arrays, and Arrow arrays as distinct values with integer codes.
 
 Every table the library meets ends here, so that a column has the same symbols whether it came from pandas,
 polars, NumPy or a Parquet file. Missing (None, NaN, NA, NaT) is one symbol; -0.0 is 0.0.
@@ -28,7 +28,7 @@ def _is_narrow_decimal(dtype: pa.DataType) -> bool:
 
 
 def is_view(dtype: pa.DataType) -> bool:
-    """Return whether it is text or bytes in Arrow's layout of views."""
+    """Return whether a type is text or bytes in Arrow's view layout."""
     return bool(pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype))
 
 
@@ -37,7 +37,7 @@ _WITHOUT_DICTIONARIES = (pa.types.is_float16, is_view, _is_narrow_decimal)
 
 
 def as_arrow(values: Any, name: str) -> ArrowColumn:
-    """Any one-dimensional column as an Arrow array; missing values become nulls."""
+    """Convert any one-dimensional column to an Arrow array; missing values become nulls."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         # Arrow picks no rows from views.
         if pa.types.is_run_end_encoded(values.type):
@@ -67,7 +67,7 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
 
 
 def narrow(column: ArrowColumn) -> ArrowColumn:
-    """A dictionary column with indices of as few bytes as it needs; others, and damaged ones, as they are."""
+    """Convert a dictionary column to indices of the fewest bytes; others, and damaged ones, pass unchanged."""
     if not isinstance(column, pa.DictionaryArray):
         return column
     index_type = pa.from_numpy_dtype(np.min_scalar_type(max(len(column.dictionary) - 1, 0)))
@@ -78,7 +78,7 @@ def narrow(column: ArrowColumn) -> ArrowColumn:
 
 
 def value_type(dtype: pa.DataType) -> pa.DataType:
-    """Type of a column's values, whether or not they stand in a dictionary."""
+    """Type of a column's values, dictionary or not."""
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
@@ -96,7 +96,7 @@ def _kinds_error(name: str) -> ColumnError:
 
 
 def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
-    """Type that a column's distinct values are kept in, or an error for what has no order or equality."""
+    """Type that stores a column's distinct values; an error for types without order or equality."""
     types = pa.types
     if isinstance(dtype, pa.BaseExtensionType):
         return _plain_type(dtype.storage_type, name)
@@ -122,7 +122,7 @@ def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
 
 
 def cast_values(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Values in another type of their kind; Arrow finds no room in a narrow decimal for a double next to zero."""
+    """Cast values to another type of their kind; Arrow fails to cast doubles near zero to narrow decimals."""
     if _is_narrow_decimal(dtype) and pa.types.is_floating(values.type):
         values = values.cast(_plain_type(dtype, ""))
     return values.cast(dtype)
@@ -134,7 +134,7 @@ def check_type(dtype: pa.DataType, name: str) -> None:
 
 
 def get_column(table: Mapping[str, Any], name: str) -> Any:
-    """One column of whatever table, or an error that lists near names."""
+    """Return one column of any kind of table; the error for a missing one lists similar names."""
     names = getattr(table, "column_names", None)
     if names is None:
         names = list(table.columns) if hasattr(table, "columns") else list(table.keys())
@@ -144,7 +144,7 @@ def get_column(table: Mapping[str, Any], name: str) -> Any:
 
 
 def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
-    """A column as one dictionary array; its dictionary may repeat values, and hold null, NaN and unused ones."""
+    """Column as one dictionary array; its dictionary may repeat values and contain null, NaN and unused ones."""
     plain = _plain_type(column.type, name)
     column = hashable_storage(column)
     if pa.types.is_null(plain):
@@ -166,12 +166,12 @@ def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
 
 
 def mask_values(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
-    """Values as Arrow has them, without a copy where none is missing."""
+    """Array with its mask of missing values, without a copy if none is missing."""
     return pa.array(values, mask=missing) if missing.any() else pa.array(values)
 
 
 def places_in(column: pa.DictionaryArray, name: str) -> NDArray[Any]:
-    """Each row's index into the dictionary; its length for a missing value."""
+    """Index of each row in the dictionary; for a missing value, the dictionary's length."""
     _check_indices(column, name)
     indices = column.indices
     if indices.null_count:
@@ -217,7 +217,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
 
 
 def hashable_storage(column: ArrowColumn) -> ArrowColumn:
-    """A column in a type whose distinct values Arrow can tell: extensions as they are stored, narrow types wider."""
+    """Column in a type that Arrow can deduplicate: extensions by storage type, narrow types widened."""
     if isinstance(column.type, pa.BaseExtensionType):
         if isinstance(column, pa.ChunkedArray):
             chunks = [chunk.storage for chunk in column.chunks]
@@ -229,14 +229,14 @@ def hashable_storage(column: ArrowColumn) -> ArrowColumn:
 
 
 def all_below(numbers: NDArray[np.integer[Any]], n: int) -> bool:
-    """Return whether all of some numbers are at least 0 and less than ``n``."""
+    """Return whether all numbers are at least 0 and less than ``n``."""
     # As unsigned ones, negative numbers are larger than all others of their type: one extreme tells both.
     least_beyond = min(n, int(np.iinfo(numbers.dtype).max) + 1)
     return not len(numbers) or int(numbers.view(f"u{numbers.dtype.itemsize}").max()) < least_beyond
 
 
 def _check_indices(column: ArrowColumn, name: str) -> None:
-    """Refuse indices that no value has, which Arrow follows out of its memory."""
+    """Refuse indices outside the dictionary, which Arrow would follow out of its memory."""
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         indices = chunk.indices.drop_null() if chunk.indices.null_count else chunk.indices
         if not all_below(indices.to_numpy(), len(chunk.dictionary)):
@@ -261,13 +261,13 @@ def ascending(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
 
 
 def sort_values(values: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Values in ascending order, and the positions they came from."""
+    """Values in ascending order, and their original positions."""
     order = pc.array_sort_indices(values)
     return values.take(order), order.to_numpy().astype(np.int64)
 
 
 def look_up(values: pa.Array, levels: pa.Array) -> NDArray[np.int32]:
-    """Index of each value in ``levels``; UNSEEN where it is not there.
+    """Index of each value in ``levels``; UNSEEN if it is not there.
 
     Values match across types of one kind where they are equal: 3 and 3.0, but never 3 and "3".
     """
@@ -283,7 +283,7 @@ def look_up(values: pa.Array, levels: pa.Array) -> NDArray[np.int32]:
 
 
 def python_values(values: pa.Array, name: str) -> list[Any]:
-    """Values of a column as Python has them, or an error for those that it has not."""
+    """Convert a column to Python values; an error for values that Python cannot hold."""
     try:
         result: list[Any] = values.to_pylist()
     except (pa.ArrowException, ValueError, OverflowError, LookupError):
@@ -311,7 +311,7 @@ def _kind(dtype: pa.DataType) -> str:
 
 
 def comparable(values: pa.Array) -> list[Any]:
-    """Python values that are equal and hash alike exactly where the values of one kind are equal."""
+    """Convert values of one kind to Python values that are equal and hash alike exactly if they are equal."""
     types = pa.types
     if types.is_date32(values.type):
         # A day has so many milliseconds.
@@ -326,7 +326,7 @@ def comparable(values: pa.Array) -> list[Any]:
 
 
 def concat_values(values: pa.Array, fresh: pa.Array, name: str) -> pa.Array:
-    """Values of a column with fresh ones after them, in a type that holds both exactly."""
+    """Append new values to a column, in a type that holds both exactly."""
     if not len(fresh):
         return values
     if values.type == fresh.type or not len(values):

@@ -1,4 +1,4 @@
-"""Tables of every kind as named columns, and back; nothing else reads or writes DataFrame columns.
+"""Tables of every kind as named columns, and back; the only code that reads or writes DataFrame columns.
 
 A released column is in the type of the column that it replaces.
 """
@@ -24,7 +24,7 @@ from sanitize.tables.own_types import pandas_restorer
 
 @dataclass(frozen=True, eq=False)
 class Table(Mapping[str, Any]):
-    """A user's table as named columns, and the way back to its own kind.
+    """User's table as named columns, with the way back to its own kind.
 
     Attributes
     ----------
@@ -99,11 +99,11 @@ class Table(Mapping[str, Any]):
         return len(self.native)
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Table:
-        """Some of the rows, as Arrow holds them."""
+        """Some of the rows, as Arrow columns."""
         return Table.from_native(self.to_arrow().take(pa.array(rows)))
 
     def to_arrow(self) -> pa.Table:
-        """All columns as Arrow holds them."""
+        """All columns as Arrow columns."""
         return pa.table({name: as_arrow(self[name], name) for name in self.names})
 
     def rebuild(
@@ -113,7 +113,7 @@ class Table(Mapping[str, Any]):
         container: str | None = None,
         wide: Collection[str] = (),
     ) -> Any:
-        """Table with these columns, then the kept ones as they were, rows in the same order.
+        """Table with these columns, followed by the kept ones unchanged, with rows in the same order.
 
         Parameters
         ----------
@@ -152,9 +152,9 @@ class Table(Mapping[str, Any]):
 
     @property
     def whole_types(self) -> dict[str, np.dtype[Any]]:
-        """NumPy's type of each column of whole numbers."""
+        """NumPy type of each column of whole numbers."""
         types = {name: self.native.dtype if self.kind == "array" else self._native_type(name) for name in self.names}
-        # Names of types of whole numbers in pandas, polars, pyarrow and NumPy.
+        # Libraries write one type in other capitals (Int64, int64), and pandas the storage behind it.
         matches = {
             n: re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?").fullmatch(
                 str(getattr(dtype, "value_type", dtype)).lower()
@@ -164,7 +164,7 @@ class Table(Mapping[str, Any]):
         return {name: np.dtype(match[1]) for name, match in matches.items() if match}
 
     def _native_type(self, name: str, wide_as: np.dtype[Any] | None = None) -> Any:
-        """Type of a column in the table's own kind, in pandas perhaps a wider one; None for what is new or an array."""
+        """Type of a column in the table's own kind, in pandas possibly wider; None for new columns and arrays."""
         if name not in self.names or self.kind == "array":
             return None
         if self.kind == "pandas":
@@ -201,7 +201,7 @@ class Table(Mapping[str, Any]):
 
 
 def stack_rows(parts: Sequence[tuple[Table, NDArray[np.integer[Any]]]], rng: np.random.Generator) -> Any:
-    """Some rows of each table below one another, in random order, in the kind and with the columns of the first one."""
+    """Rows of several tables stacked in random order, in the kind and with the columns of the first one."""
     first = parts[0][0]
     order = rng.permutation(sum(len(rows) for _, rows in parts))
     if {table.kind for table, _ in parts} == {"pandas"}:
@@ -217,19 +217,19 @@ def stack_rows(parts: Sequence[tuple[Table, NDArray[np.integer[Any]]]], rng: np.
 
 
 def _kind(native: Any) -> str | None:
-    """Library of a table; a table of pandas or polars is only there where that library was imported."""
+    """Library of a table; pandas and polars are checked only if they were imported."""
     if isinstance(native, pa.Table):
         return "pyarrow"
     return next((library for library in ("pandas", "polars") if _is(native, library, "DataFrame")), None)
 
 
 def _is(native: Any, module: str, name: str) -> bool:
-    """Return whether it is of a class of a library that may not be there."""
+    """Return whether an object is of a class of a library that may not be imported."""
     return isinstance(native, getattr(sys.modules.get(module), name, ()))
 
 
 def is_stream(native: Any) -> bool:
-    """Return whether it is no table yet, but `open_readers` gets one from it."""
+    """Return whether an object is a stream from which `open_readers` makes a table."""
     if _kind(native) or isinstance(native, (np.ndarray, Table)):
         return False
     if hasattr(native, "__arrow_c_stream__"):
@@ -238,12 +238,12 @@ def is_stream(native: Any) -> bool:
 
 
 def is_dataset(native: Any) -> bool:
-    """Return whether it is a data set of pyarrow."""
+    """Return whether an object is a data set of pyarrow."""
     return _is(native, "pyarrow.dataset", "Dataset")
 
 
 def open_readers(stream: Any) -> Iterator[pa.RecordBatchReader]:
-    """All rows of a stream, as Arrow reads them, once.
+    """Read all rows of a stream, as Arrow does, once.
 
     A stream is a reader of Arrow, whatever has ``__arrow_c_stream__`` (a query of DuckDB, a result of ADBC), a data set
     of pyarrow, a lazy frame of polars, which is run here, or an iterator of record batches or tables.
@@ -269,7 +269,7 @@ def open_readers(stream: Any) -> Iterator[pa.RecordBatchReader]:
 
 
 def join_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """The columns of tables that follow each other, in types that hold the values of all.
+    """Columns of consecutive tables, in types that hold the values of all.
 
     Raises
     ------
@@ -283,21 +283,21 @@ def join_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
     try:
         return pa.unify_schemas([first, *later], promote_options="permissive") if later else first
     except pa.ArrowException as error:  # it quotes a name and types
-        raise ColumnError(f"tables that follow each other differ: {error}; give each column one type") from None
+        raise ColumnError(f"tables that follow one another differ: {error}; give each column one type") from None
 
 
 def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A table with the columns of a schema that joins its own with others."""
+    """Cast a table to a schema that joins its own with others."""
     if table.schema.equals(schema):
         return table
     try:
         return table.select(schema.names).cast(schema)
     except pa.ArrowException:
-        raise ColumnError("tables that follow each other differ in the types of a column; give it one type") from None
+        raise ColumnError("tables that follow one another differ in the types of a column; give it one type") from None
 
 
 def _read_stream(stream: Any) -> pa.Table:
-    """All that a stream holds; errors of whoever fills it may quote values."""
+    """Read a whole stream; errors of its producer may quote values."""
     try:
         parts = [reader.read_all() for reader in open_readers(stream)]
     except pa.ArrowException as error:
@@ -308,7 +308,7 @@ def _read_stream(stream: Any) -> pa.Table:
 
 
 def check_any(n_rows: int) -> None:
-    """Refuse a stream without rows, as one has that was read before."""
+    """Refuse a stream without rows, which was probably read before."""
     if not n_rows:
         raise ColumnError(
             "the stream holds no rows; a stream can be used once only: open it once more, or read it into a table first"
@@ -323,12 +323,12 @@ def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
 
 
 def widest(array: pa.Array) -> np.dtype[Any]:
-    """Type of 64 bits that holds the whole numbers of a column."""
+    """Integer type of 64 bits that holds the whole numbers of a column."""
     return np.dtype(np.uint64 if pa.types.is_unsigned_integer(_parts(array)[0].type) else np.int64)
 
 
 def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] | None = None) -> Any:
-    """Pandas column of a dtype; only the distinct values are converted, rows are taken from them.
+    """Pandas column of a dtype; only the distinct values are converted, and rows index them.
 
     ``own`` gives values of types that Arrow has not.
     """
@@ -375,7 +375,7 @@ def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] 
 
 
 def polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
-    """Polars column of a dtype; only the distinct values are converted, rows are gathered from them."""
+    """Polars column of a dtype; only the distinct values are converted, and rows index them."""
     import polars as pl
 
     dictionary, indices = _parts(array)
@@ -419,12 +419,12 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
 
 
 def _encode_runs(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Values as runs of equal ones."""
+    """Run-length encoding of values."""
     return pc.run_end_encode(cast_values(values, dtype.value_type), run_end_type=dtype.run_end_type)
 
 
 def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
-    """NumPy column of an array's dtype where its values allow it, wider for longer texts, else objects."""
+    """NumPy column of an array's dtype if its values fit, wider for longer texts, otherwise of objects."""
     dictionary, indices = _parts(array)
     values = dictionary.to_numpy(zero_copy_only=False)
     text = {"U": pa.types.is_string, "S": pa.types.is_binary}.get(dtype.kind)

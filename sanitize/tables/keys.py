@@ -1,4 +1,4 @@
-"""Rows of some columns as single numbers: of combinations of their distinct values, and of rows of small integers.
+"""Rows of some columns as single numbers: for combinations of distinct values, and for rows of small integers.
 
 A column with few distinct values makes few combinations with others, so rows are counted, and found in an alphabet, by
 one narrow number each; values are looked at once a combination and not once a row.
@@ -49,7 +49,7 @@ class Positions:
             self._table[keys] = np.arange(len(keys))
 
     def find(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Position of each wanted key; -1 where it is negative or absent."""
+        """Position of each wanted key; -1 if it is negative or absent."""
         if self._table is not None:
             return self._table[wanted]
         if not len(self._keys):
@@ -59,7 +59,7 @@ class Positions:
 
 
 def distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Distinct whole numbers in ascending order, and the place of each number among them."""
+    """Distinct whole numbers in ascending order, and the position of each number among them."""
     levels, places = ascending(pa.array(numbers), "")
     return levels.to_numpy(), places
 
@@ -76,7 +76,7 @@ def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArra
 
 
 def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
-    """How many of some ascending edges are at most each number; any of them for NaN.
+    """Number of ascending edges at most equal to each number; arbitrary for NaN.
 
     Numbers are held against few edges one by one, and searched for among more.
     """
@@ -122,7 +122,7 @@ class Combined:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, ArrowColumn]) -> Combined | None:
-        """Combinations of some columns; None where rows are few beside them, or columns not of one length."""
+        """Combinations of some columns; None if there are few rows in comparison, or columns differ in length."""
         n_rows = len(next(iter(columns.values())))
         if n_rows < FEW_ROWS or any(len(column) != n_rows for column in columns.values()):
             return None
@@ -136,12 +136,12 @@ class Combined:
 
     @property
     def n(self) -> int:
-        """Number of combinations, whether they occur or not."""
+        """Number of combinations, whether or not they occur."""
         return math.prod(self.sizes)
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """Rows of each combination, shape (n_combinations,)."""
+        """Number of rows of each combination, shape (n_combinations,)."""
         return count(self.numbers, self.n)
 
     def table(self, numbers: NDArray[np.int64]) -> dict[str, pa.DictionaryArray]:
@@ -159,7 +159,7 @@ def with_missing(values: pa.Array) -> pa.DictionaryArray:
 
 
 def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
-    """How often each of ``n`` numbers occurs."""
+    """Count of each of ``n`` numbers."""
     # Bytes are counted two by two, as one number, where so many of them make up for a table of 256 cells for each: it
     # takes half the time.
     if numbers.dtype.itemsize == 1 and len(numbers) > n * (1 << 9):
@@ -176,7 +176,7 @@ def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
 
 
 def present_codes(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:
-    """Which of ``n`` numbers occur; rows are looked at until all have."""
+    """Mask of the ``n`` numbers that occur; reading stops when all have."""
     is_present = np.zeros(n, bool)
     for start in range(0, len(numbers), _BLOCK_ROWS):
         if is_present.all():
@@ -186,7 +186,7 @@ def present_codes(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:
 
 
 def take_answers(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
-    """The answer of each of some numbers, which all have one."""
+    """Look up the answer of each number; all have one."""
     result = np.empty(len(numbers), answers.dtype)
     if answers.dtype.kind not in "iu":
         return answers.take(numbers, out=result, mode="clip")
@@ -205,7 +205,7 @@ def answer_of_each(values: pa.Array, numbers: NDArray[Any]) -> pa.Array:
 
 
 def distinct_table(columns: Mapping[str, ArrowColumn]) -> Mapping[str, ArrowColumn]:
-    """The combinations that occur, each once; the columns themselves where those are too many."""
+    """Distinct combinations; the columns themselves if there are too many."""
     combined = Combined.from_columns(columns)
     return columns if combined is None else combined.table(np.flatnonzero(combined.counts))
 

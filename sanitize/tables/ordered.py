@@ -1,4 +1,4 @@
-"""Values of ordered columns as numbers and back, and of any column its distinct values."""
+"""Values of ordered columns as numbers and back, and distinct values of any column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int6
 
 
 def from_ordered(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
-    """Numbers of `as_ordered` as values of the column's type again."""
+    """Convert numbers of `as_ordered` back to values of the column's type."""
     types = pa.types
     if types.is_float16(dtype):
         return pa.array(numbers.astype(np.float16))
@@ -34,7 +34,7 @@ def from_ordered(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
 
 
 def decode_dictionary(arrow: ArrowColumn) -> ArrowColumn:
-    """Column whose values stand for themselves: without a dictionary, extensions as they are stored."""
+    """Plain column without a dictionary; extensions by storage type."""
     if isinstance(arrow.type, pa.BaseExtensionType):
         return hashable_storage(arrow)
     return arrow.cast(arrow.type.value_type) if pa.types.is_dictionary(arrow.type) else arrow
@@ -58,7 +58,7 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
-    """Numbers in the order of the values, and which rows are missing."""
+    """Numbers in the order of the values, and a mask of missing rows."""
     column, types = decode_dictionary(arrow), pa.types
     dtype = column.type
     if types.is_temporal(dtype):

@@ -1,4 +1,4 @@
-"""Values of types that Arrow has not: as values that it has, and back in their own type.
+"""Values of types that Arrow lacks: converted to Arrow types, and back.
 
 Intervals and UUIDs become texts, periods the day or moment when they begin, whole numbers beyond 64 bits decimals.
 """
@@ -21,7 +21,7 @@ _MOST_DIGITS = 76
 
 
 def convert_to_arrow(values: Any) -> Any:
-    """A column of a type that Arrow has not as one that it has; None where it needs no such help, or there is none.
+    """Convert a column of a type that Arrow lacks to one that it has; None if not needed or not possible.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def convert_to_arrow(values: Any) -> Any:
 
 
 def object_kind(values: Any) -> type | None:
-    """Class of all values that are not missing, where Arrow has no type for it; None otherwise."""
+    """Class of all values that are not missing, if Arrow has no type for it; None otherwise."""
     first = next((value for value in values if not _is_missing(value)), None)
     pd = sys.modules.get("pandas")
     spans = () if pd is None else (pd.Period, pd.Interval)
@@ -67,7 +67,7 @@ def object_kind(values: Any) -> type | None:
 
 
 def pandas_restorer(column: Any) -> Callable[[pa.Array], Any] | None:
-    """Return the function that restores pandas values from Arrow's; None if Arrow's are the column's own."""
+    """Return the function that restores pandas values from Arrow's; None if no conversion is needed."""
     pd, dtype = sys.modules["pandas"], column.dtype
     if isinstance(dtype, pd.CategoricalDtype) and isinstance(
         dtype.categories.dtype, (pd.IntervalDtype, pd.PeriodDtype)
@@ -92,7 +92,7 @@ def _own(kind: Any, value: Any) -> Any:
 
 
 def _objects_dtype(values: Any) -> Any:
-    """Type of pandas of objects that are periods or intervals."""
+    """Pandas type of objects that are periods or intervals."""
     return sys.modules["pandas"].array([value for value in values if not _is_missing(value)]).dtype
 
 
@@ -128,7 +128,7 @@ def _spans_in_arrow(values: Any) -> pa.Array:
 
 
 def _spans(values: pa.Array, dtype: Any) -> Any:
-    """Periods of moments or texts, or intervals of texts."""
+    """Periods from moments or texts, or intervals from texts."""
     pd = sys.modules["pandas"]
     if isinstance(dtype, pd.PeriodDtype):
         if pa.types.is_string(values.type):
@@ -141,14 +141,14 @@ def _spans(values: pa.Array, dtype: Any) -> Any:
 
 def _interval(text: str, dtype: Any) -> Any:
     pd, match = sys.modules["pandas"], _INTERVAL.fullmatch(text)
-    if match is None:  # a label of several
+    if match is None:  # a label that joins several intervals, which no value of this type can be
         raise ValueError
     left, right = (pd.Series([side]).astype(dtype.subtype)[0] for side in match.group(2, 3))
     return pd.Interval(left, right, closed=dtype.closed)
 
 
 def _category(values: Any, dtype: Any) -> Any:
-    """Categories that were released, in the order of all."""
+    """Released categories, in the order of all categories."""
     pd = sys.modules["pandas"]
     categories = dtype.categories[dtype.categories.isin(values)]
     return pd.Categorical(values, categories=categories, ordered=dtype.ordered)

@@ -1,4 +1,4 @@
-"""Notions and theorems that the library itself does not use; no other room imports this one."""
+"""Notions and theorems that the library itself does not use; no other part imports them."""
 
 import lazy_loader
 

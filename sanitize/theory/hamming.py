@@ -106,7 +106,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     if len(p) > 1024:
         raise InvalidDistribution(f"prior must have at most 1024 entries, got {len(p)}")
     if (p == 0).any():
-        raise InvalidDistribution("prior must be positive on every database: no identifiability level exists else")
+        raise InvalidDistribution("prior must be positive on every database: otherwise no identifiability level exists")
     if not math.isfinite(nats("eps", eps)):
         raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
     parts = _interactions(p, m, n)

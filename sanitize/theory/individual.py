@@ -33,7 +33,7 @@ __all__ = [
 
 
 class IndividualCapacity(Bracketed):
-    """Bracket of what Y tells about some records, with a prior that attains the lower end.
+    """Bracket of the leakage about some records, with a prior that attains the lower end.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def individual_channel_capacity(
     tol: float = 1e-9,
     max_nodes: int = 10_000,
 ) -> IndividualCapacity:
-    """C_k = max over groups I of k records and all priors of I(X_I;Y), in nats [WXH Defs. 5, 17].
+    """Capacity C_k = max over groups I of k records and all priors of I(X_I;Y), in nats [WXH Defs. 5, 17].
 
     With k = 1 it is the ε of information privacy and of perfect Dalenius security [WXH Defs. 4, 6]. By
     [WXH Thm 3.1] it is the largest capacity of the channels that take, for each letter of X_I, one of the rows
@@ -127,7 +127,7 @@ def individual_channel_capacity(
 
 
 def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
-    """C_1,∞ = supremum over records i and all priors on the databases of I_∞(X_i;Y), in nats [WXH Defs. 7, 8].
+    """Supremum C_1,∞ over records i and all priors on the databases of I_∞(X_i;Y), in nats [WXH Defs. 7, 8].
 
     A prior near a point mass on x' that puts the rest of its mass on x drives I_∞(X_i;Y) to the largest
     log P(y|x)/P(y|x') for any two databases that differ in record i, whatever else they differ in. Any two
@@ -170,7 +170,7 @@ def mi_dp(
     sizes: Sequence[int] | None = None,
     tol: float = 1e-9,
 ) -> IndividualCapacity:
-    """ε of mutual-information DP: max over records i and all priors of I(X_i;Y | X_-i), in nats [CY].
+    """Level ε of mutual-information DP: max over records i and all priors of I(X_i;Y | X_-i), in nats [CY].
 
     It equals the largest capacity of P(y|x_i, rest) over i and the rest, and also the supremum of I(X_i;Y) over
     product priors [CY, Observation]. It is at most `individual_channel_capacity`, where the rest may
@@ -232,7 +232,7 @@ def _largest(
     groups: Iterable[tuple[tuple[int, ...], Codes]],
     solve_lines: Callable[[Vector, list[Codes], float], tuple[Any, Any]],
 ) -> IndividualCapacity:
-    """Largest capacity among channels whose rows are offered by lines of databases, all of the same records.
+    """Largest capacity of channels whose rows come from lines of databases, all of the same records.
 
     It is solved from the distinct rows, those that each line offers, and what is reached already: a bracket, and of
     each line that has a part in it the row and its weight.

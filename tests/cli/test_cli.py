@@ -80,6 +80,16 @@ def test_an_audit_prints_what_the_library_measures(source, run):
     assert left_in(source.parent) == ["raw.parquet"]
 
 
+@pytest.mark.parametrize("mechanism", ["latent-classes", "subset-merging", "watchdog", "auto"])
+def test_an_audit_by_a_policy_measures_its_columns_whatever_would_release_them(source, run, tmp_path, mechanism):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'version = 1\n[columns]\nsensitive = ["illness"]\npublic = ["town"]\ndrop = ["floor", "age", "name"]\n'
+        f'[budget]\nat_most = 2\nat_least = 0.5\n[channel]\nmechanism = "{mechanism}"\n'
+    )
+    assert run("audit", source, "-p", policy) == (0, audit_file(source, ["illness"], ["town"]).to_text() + "\n", "")
+
+
 def test_json_is_strict_json(source, run):
     out = run("audit", source, "-s", "illness", "-x", "town", "-x", "floor", "--json")[1]
 

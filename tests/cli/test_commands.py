@@ -146,7 +146,7 @@ def test_2_the_command_line_is_wrong(argv, place, run):
 
 def test_what_cannot_stand_beside_a_policy_is_named(place, run):
     err = run("release", "raw.parquet", "-o", "o.parquet", "-p", "policy.toml", "-s", "a", "-e", "1")[2]
-    assert "-s, -e cannot be given beside -p: the policy says it" in err
+    assert "-s, -e cannot be given with -p: the policy says it" in err
 
 
 # ----------------------------------------------------------------------------------------------- plan
@@ -161,7 +161,7 @@ def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
     curve = sz.release.choosing.tradeoff_curve(sanitizer._joint, sz.subset_merging, budgets)
     recommended, rest = out.split("\n\n", 1)
     assert rest.startswith(f"{same.to_text()}\n\nKept of each column: town ")
-    assert f"guessing.\n\n{curve.to_text(chosen=curve[2])}\n\nkept, in %, within " in rest
+    assert f"chance.\n\n{curve.to_text(chosen=curve[2])}\n\nkept, in %, within " in rest
     best = sz.compare(sanitizer._joint, sz.LiftBudget(lower=1.5, upper=0.5)).recommended
     assert recommended.startswith(f"Recommended: {best.mechanism}, which keeps as much within the budget as any, as\n")
     assert run("plan", "raw.parquet", "-p", "policy.toml", "--full") == (code, out, err)

@@ -150,7 +150,7 @@ def test_4_the_output_exists_or_cannot_be_written(source, tmp_path, run):
     assert target.read_text() == "old"
     assert run("release", source, "-o", target, *USUAL, "--force")[0] == 0
     assert pq.read_metadata(target).num_rows == 300
-    for bad, words in ((source, "is the source"), (tmp_path / "no" / "out.parquet", "make it first")):
+    for bad, words in ((source, "is the raw table"), (tmp_path / "no" / "out.parquet", "create it first")):
         code, out, err = run("release", source, "-o", bad, *USUAL, "--force")
         assert (code, out) == (4, "")
         assert_one_line(err, words)

@@ -32,10 +32,13 @@ def asked(files, released, *more):
     return ["judge", files / released, "--source", files / "raw.parquet", "-s", "secret", *more]
 
 
+PROMISED = "COPIED ROWS, OR MORE ABOUT PEOPLE IN THE DATA THAN ABOUT OTHERS (PROMISED:\n  NONE): "
+
+
 def test_1_a_file_that_is_refuted_is_not_handed_out(files, run):
     code, out, err = run(*asked(files, "rows.parquet", "--outsiders", files / "others.csv"))
     assert code == 1
-    assert out.startswith("WHAT WAS PROMISED: REFUTED\n")
+    assert out.startswith(f"{PROMISED}FOUND\n")
     assert_one_line(err, "the release is refuted (", "do not hand it out")
     assert "SECRET" not in out
 
@@ -43,7 +46,7 @@ def test_1_a_file_that_is_refuted_is_not_handed_out(files, run):
 def test_0_a_file_that_is_not_refuted_and_one_without_outsiders(files, run):
     code, out, err = run(*asked(files, "synthetic.csv", "--outsiders", files / "others.csv"))
     assert (code, err) == (0, "")
-    assert out.startswith("WHAT WAS PROMISED: NOT REFUTED BY THESE 8 ATTACKS\n")
+    assert out.startswith(f"{PROMISED}NOT FOUND BY THESE 8 ATTACKS\n")
     code, out, err = run(*asked(files, "rows.parquet"))
     assert (code, err) == (0, "")
     assert out.startswith("FIGURES, NO VERDICT\n")
@@ -87,7 +90,7 @@ def test_rows_in_order_are_asked_for_groups_that_tell_the_secret(files, run):
         ("rows.parquet", ["--excess", "2"], 2, "excess must be"),
         ("rows.parquet", ["-x", "secret"], 2, "both sensitive and public"),
         ("-", [], 2, "judge reads files"),
-        ("rows.parquet", ["--outsiders", "raw.parquet"], 2, "the outsiders are the source itself"),
+        ("rows.parquet", ["--outsiders", "raw.parquet"], 2, "the outsiders are the raw table itself"),
         ("rows.parquet", ["-x", "town"], 3, "no column 'town'"),
         ("rows.parquet", ["-s", "town"], 3, "no column 'town'"),
         ("nothing.parquet", [], 3, "no such file"),
@@ -160,13 +163,13 @@ def test_a_release_is_judged_before_it_is_written_and_its_report_says_so(files, 
     code, out, _ = run(*releasing(files, CLASSES, "--report", files / "r.html", "--full", "--judge", *others))
     assert code == 0
     words = " ".join(out.split())
-    assert "What was promised: " in words
-    assert "(people in the data / outside it, of 100): " in words
+    assert "Copied rows, or more about people in the data than about others (promised: none): " in words
+    assert "(people in the data / outside it, in 100): " in words
     page = (files / "r.html").read_text()
     assert all(
         title in page for title in ("Copies", "Singling out", "Linkability", "The rest of a record", "Nearest row")
     )
-    assert f"{500 if outsiders else 100} who were never in it" in page
+    assert f"{500 if outsiders else 100} people outside it" in page
     assert "SECRET" not in page
     code, out, _ = run(*releasing(files, CLASSES, "--dry-run", "--json", "--judge", *others))
     assert code == 0

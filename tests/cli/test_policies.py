@@ -81,7 +81,7 @@ def test_2_a_policy_is_not_there(place, run):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (', "name"', "", "the policy does not list the column 'name' of the source"),
+        (', "name"', "", "the policy does not list the column 'name' of the table"),
         ('"age"', '"ages"', "no column 'ages' in the table; did you mean 'age'?"),
     ],
 )
@@ -102,7 +102,7 @@ def test_1_a_policy_whose_budget_a_release_exceeds(place, run, monkeypatch):
     for asked in (["plan"], ["release", "-o", "out.parquet"], ["release", "-o", "-"]):
         code, out, err = run(asked[0], "raw.parquet", "-p", "policy.toml", *asked[1:])
         assert code == 1
-        assert out.startswith("REFUSED: over budget") if asked == ["plan"] else not out
+        assert out.startswith("REFUSED: over the limit") if asked == ["plan"] else not out
         assert_line(err, "exceeds its budget")
     assert left_in(place) == START
 

@@ -267,7 +267,7 @@ def test_the_mask_of_new_files_is_looked_at_and_not_set(monkeypatch, tmp_path):
 def test_a_file_that_is_not_there_is_not_called_damaged(made):
     with pytest.raises(SourceError, match=r"^none cannot be read .*No such file"):
         sz.verify_file(made / "out.parquet", made / "raw.parquet", made, receipt=made / "none")
-    with pytest.raises(TargetError, match="does not exist; make it first"):
+    with pytest.raises(TargetError, match="does not exist; create it first"):
         sz.release_file(
             made / "raw.parquet",
             made / "no" / "x.parquet",

@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sanitize as sz
 from sanitize.cli import main
+from sanitize.errors import UselessRelease
 
 CLASSES = '[budget]\nat_most = 1.2\nat_least = 0.8\n[channel]\nmechanism = "latent-classes"\nconfidence = 0.95\n'
+TWICE = "[budget]\nat_most = 2\nat_least = 0.33\n[channel]\n"
 TIGHT = ["--at-most", "1.001", "--at-least", "0.999"]
 
 
@@ -108,13 +111,43 @@ def test_generated_rows_that_show_no_relation_are_not_written_unless_allowed(tab
     assert main(run) == 1
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "generated rows would show less than 5 % of what pairs of columns say about each other" in err
+    assert "generated rows would keep less than 5 % of the relations between columns, on average" in err
     assert "nothing was written" in err
     assert not Path("out.parquet").exists()
     assert main([*run, "--allow-useless"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "but pairs of columns say next to nothing about each other" in printed
-    assert "Next to nothing is less than 5 % of what they say in the table" in printed
+    assert "but less than 5 % of the relations between columns is left" in printed
+
+
+MECHANISMS = {
+    "watchdog": TWICE,
+    "subset-merging": TWICE + "confidence = 0.95\n",
+    "optimal-random-response": TWICE,
+    "subset-random-response": TWICE,
+    "auto": TWICE + "confidence = 0.95\n",
+    "randomized-response": '[budget]\nnotion = "ldp"\neps = 1\n[channel]\n',
+    "exponential-channel": '[budget]\nnotion = "capacity"\nnats = 0.5\n[channel]\n',
+}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_combinations_that_nobody_shares_are_not_written(mechanism, tmp_path, monkeypatch, capsys):
+    """A pupils' survey by tuples: one line with the columns, and a plan that tries what helps."""
+    monkeypatch.chdir(tmp_path)
+    table = survey(650, 30, 5)
+    table.to_parquet("raw.parquet")
+    roles = f'version = 1\n[columns]\nsensitive = ["drinks"]\npublic = {list(table.columns[1:])}\n'
+    Path("p.toml").write_text(f'{roles}{MECHANISMS[mechanism]}mechanism = "{mechanism}"\n')
+    held = sorted(path.name for path in tmp_path.iterdir())
+    for allowed in ([], ["--allow-useless"]):  # there is nothing that could be allowed
+        assert main(["release", "raw.parquet", "-o", "out.csv", "-p", "p.toml", *allowed]) == 1
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert "shared by 10 rows (min_count); nothing was written: leave out 'q0' or other columns" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == held
+    with pytest.raises(UselessRelease, match="shared by 10 rows") as caught:
+        sz.release_file("raw.parquet", "out.csv", sz.Policy.read("p.toml"))
+    assert caught.value.report is None
 
 
 def test_what_keeps_something_is_written(tmp_path, monkeypatch):

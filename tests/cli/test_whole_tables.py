@@ -88,7 +88,7 @@ def test_init_recommends_latent_classes_where_tuples_are_too_many(place, run):
     assert sz.Policy.read("policy.toml").sanitizer().get_params()["confidence"] == 0.95
     code, out, err = run("release", "raw.parquet", "-p", "policy.toml", "-o", "out.parquet")
     assert (code, err) == (0, "")
-    assert out.startswith("HOLDS FOR THE SOURCE")
+    assert out.startswith("HOLDS FOR THE POPULATION")
     assert run("verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml")[0] == 0
 
 
@@ -121,13 +121,13 @@ def test_plan_advises_latent_classes_where_tuples_are_too_many(place, run):
     """One figure is said of the release that is advised, and not a word of it to others than the owner."""
     few = [word for name in ("age", "town", "smokes", "floor") for word in ("-x", name)]
     asked = ["raw.parquet", "-s", "illness", *few, "--lower", "1", "--upper", "0.5"]
-    assert_line(run("plan", *asked)[2], "so that none can be printed: cut ")
+    assert_line(run("plan", *asked)[2], "no combination of values of the public columns is shared by 10 rows")
     asked += ["--min-count", "2"]
     code, out, _ = run("plan", *asked)
     assert code == 0
     assert out.startswith("Recommended: latent classes")
-    kept = re.search(r"It keeps ([\d.]+ %) of what pairs of columns say", out)[1]
-    assert f'mechanism = "latent-classes"  # keeps {kept} of what pairs of columns say' in out
+    kept = re.search(r"It keeps ([\d.]+ %) of the relations between columns", out)[1]
+    assert f'mechanism = "latent-classes"  # keeps {kept} of the relations between columns' in out
     # A looser limit, by which pooled tuples happen to keep less, is no way to keep more.
     assert "a looser limit" not in out
     # Others than the owner learn nothing of it.

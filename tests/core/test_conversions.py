@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize_scalar
+from scipy.stats import norm
 
 from sanitize.core import conversions as cv
 from sanitize.errors import InvalidParameter
@@ -321,3 +322,22 @@ def test_power_from_dp_is_at_its_ends_and_falls_when_a_level_is_split():
         assert powers[0] == pytest.approx(min(1, math.e * size, 1 - (1 - size) / math.e))
     with pytest.raises(InvalidParameter):
         cv.power_from_dp([INF], 0.3)
+
+
+def test_rho_from_dp_is_private_by_the_best_order_and_by_no_larger_rho():
+    """δ of ρ is the least over α of exp((α - 1)(αρ - ε)) (1 - 1/α)^α / (α - 1), and just δ of the largest ρ."""
+    alpha = 1 + np.geomspace(1e-5, 1e8, 400_000)
+
+    def delta_of(rho: float, eps: float) -> float:
+        logs = (alpha - 1) * (alpha * rho - eps) - np.log(alpha - 1) + alpha * np.log1p(-1 / alpha)
+        return float(np.exp(logs.min()))
+
+    for eps, delta in ((1.0, 1e-5), (0.05, 1e-9), (8.0, 1e-3), (1e-6, 0.1)):
+        rho = cv.rho_from_dp(eps, delta)
+        assert delta_of(rho, eps) <= delta * (1 + 1e-6)
+        assert delta_of(rho * 1.001, eps) > delta
+        # Of Gaussian noise the exact δ is smaller.
+        gaussian = norm.cdf(rho**0.5 / 2**0.5 - eps / (2 * rho) ** 0.5) - math.exp(eps) * norm.cdf(
+            -(rho**0.5) / 2**0.5 - eps / (2 * rho) ** 0.5
+        )
+        assert gaussian <= delta

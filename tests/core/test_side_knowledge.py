@@ -6,6 +6,8 @@ The best response within a budget for them, too, is compared with all mixtures o
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -75,34 +77,30 @@ def made(name):
 
 
 def by_counting(channel, known):
-    """All of P(s,w,y) in fractions, from the rows and the integers of the channel, one row at a time."""
+    """All of P(s,w,y) in fractions, from the rows and the integers of the channel, each kind of row at a time."""
     places = [COLUMNS.index(name) for name in known]
-    exact = [[Fraction(int(x == j)) for j in range(len(JOINT.public))] for x in range(len(JOINT.public))]
+    exact = [{x: Fraction(1)} for x in range(len(JOINT.public))]
     for stage in channel.stages:
-        weights = [{} for _ in range(stage.n_inputs)]
-        for i in range(stage.n_inputs):
-            for k in range(stage.indptr[i], stage.indptr[i + 1]):
-                weights[i][int(stage.indices[k])] = Fraction(int(stage.weights[k]), 1 << 62)
-        exact = [
-            [
-                sum((row[i] * weights[i].get(y, 0) for i in range(stage.n_inputs)), Fraction(0))
-                for y in range(stage.n_outputs)
-            ]
-            for row in exact
-        ]
+        pushed = [{} for _ in exact]
+        for before, after in zip(exact, pushed, strict=True):
+            for i, p in before.items():
+                for k in range(stage.indptr[i], stage.indptr[i + 1]):
+                    y = int(stage.indices[k])
+                    after[y] = after.get(y, 0) + p * Fraction(int(stage.weights[k]), 1 << 62)
+        exact = pushed
     levels = [level.to_pylist() for level in JOINT.public.levels]
     symbol = {
         tuple(levels[j][code] for j, code in enumerate(codes)): x for x, codes in enumerate(JOINT.public.codes.tolist())
     }
     swy, sw, wy, w_ = {}, {}, {}, {}
-    for row in DF[["ill", *COLUMNS]].itertuples(index=False):
+    for row, n in Counter(DF[["ill", *COLUMNS]].itertuples(index=False, name=None)).items():
         s, w = row[0], tuple(row[1 + place] for place in places)
-        sw[s, w] = sw.get((s, w), 0) + 1
-        w_[w] = w_.get(w, 0) + 1
-        for y, p in enumerate(exact[symbol[tuple(row[1:])]]):
+        sw[s, w] = sw.get((s, w), 0) + n
+        w_[w] = w_.get(w, 0) + n
+        for y, p in exact[symbol[row[1:]]].items():
             if p:
-                swy[s, w, y] = swy.get((s, w, y), 0) + p
-                wy[w, y] = wy.get((w, y), 0) + p
+                swy[s, w, y] = swy.get((s, w, y), 0) + n * p
+                wy[w, y] = wy.get((w, y), 0) + n * p
     odds = [
         (swy.get((s, w, y), Fraction(0)) / wy[w, y]) / (Fraction(sw[s, w]) / w_[w])
         for s, w in sw
@@ -144,15 +142,20 @@ def test_who_knows_a_column_can_learn_more_than_the_limit_and_the_owner_reads_it
     found = {row[0]: row[1:] for row in section["rows"]}
     assert len(found) == 6
     assert [row[2] for row in section["rows"]] == sorted((row[2] for row in section["rows"]), reverse=True)
-    for names, (least, most) in found.items():
+    for names, (least, most, chances) in found.items():
         assert [least, most] == pytest.approx(np.exp(side_knowledge(joint, channel, names.split(", "))).tolist())
-    assert max(most for _, most in found.values()) > 1.5
+        before, after = map(float, re.findall(r"([\d.e-]+) %", chances))
+        assert after / before == pytest.approx(most, rel=0.01)  # in three digits, rounded apart
+        assert after <= 100
+        shares = 100 * DF.groupby(names.split(", "))["ill"].value_counts(normalize=True)
+        assert np.isclose(shares, before, rtol=0.01).any()
+    assert max(most for _, most, _ in found.values()) > 1.5
     for text in (
         report.to_text(),
         sz.SubsetMerging(BUDGET, sensitive="ill", public=["a", "b"]).fit(DF).report_.to_text(),
     ):
-        assert ("Who knows more" in text) is ("may be beyond it." in " ".join(text.split()))
-        assert "Knows" not in text.split("more sections")[0].splitlines()[-1]
+        assert ("Readers who know more" in text) is ("may exceed it." in " ".join(text.split()))
+        assert "Known columns" not in text.split("more sections")[0].splitlines()[-1]
     assert not [part for part in report.to_dict(audience="public")["sections"] if part["name"] == "side"]
 
 
@@ -257,6 +260,12 @@ def test_the_best_response_for_those_who_know_columns_is_the_best_of_all_mixture
     assert (found.status, found.utility - 1e-12 <= best <= found.bound + 1e-9) == ("optimal", True)
 
 
+@cache
+def most_kept():
+    """What is kept where nobody knows a column."""
+    return sz.normalized_utility(JOINT, sz.optimal_random_response(JOINT, BUDGET, gap=1e-3))
+
+
 @pytest.mark.parametrize("known", [["a"], ["b", "c"], COLUMNS], ids="+".join)
 def test_every_part_that_may_be_known_is_within_the_budget_in_fractions(known):
     least, most = Fraction(1, 2), Fraction(3, 2)
@@ -267,7 +276,7 @@ def test_every_part_that_may_be_known_is_within_the_budget_in_fractions(known):
             low, high = by_counting(channel, part)
             assert least - Fraction(1, 10**11) <= low
             assert high <= most + Fraction(1, 10**11)
-    assert 0.05 < kept < sz.normalized_utility(JOINT, sz.optimal_random_response(JOINT, BUDGET, gap=1e-3))
+    assert 0.05 < kept < most_kept()
 
 
 @pytest.mark.parametrize(
@@ -391,7 +400,7 @@ def test_an_estimator_keeps_it_for_those_who_know_columns_of_the_table_though_ra
     for known in (["a"], ["c"], ["a", "c"]):
         least, most = by_counting(fitted.channel_, known)
         assert Fraction(1, 2) - Fraction(1, 10**11) <= least <= most <= Fraction(3, 2) + Fraction(1, 10**11)
-    with pytest.raises(InvalidParameter, match="side_columns is under the frequencies"):
+    with pytest.raises(InvalidParameter, match="side_columns holds for the frequencies"):
         sz.OptimalRandomResponse(BUDGET, **settings, side_columns="a", confidence=0.95).fit(DF)
     with pytest.raises(ColumnError, match="known column 'ill' is not public"):
         sz.OptimalRandomResponse(BUDGET, **settings, side_columns="ill").fit(DF)
@@ -402,7 +411,7 @@ def test_a_report_that_says_for_whom_the_limit_holds_has_measured_it():
     plain = sz.optimal_random_response(JOINT, budget, gap=1e-3)
     for known in (["a"], COLUMNS):
         channel = sz.optimal_random_response(JOINT, budget, side_columns=known, effort=5_000_000)
-        facts = ReleaseFacts(known=tuple(known))
+        facts = ReleaseFacts(side_columns=tuple(known))
         assert sz.LeakageReport.measure(JOINT, plain, budget).ok
         assert sz.LeakageReport.measure(JOINT, channel, budget, facts=facts).require().ok
         worst = max(by_counting(plain, part)[1] for t in (1, 2, 3) for part in combinations(known, t))
@@ -414,11 +423,11 @@ def test_a_report_that_says_for_whom_the_limit_holds_has_measured_it():
 def test_of_a_sample_nothing_is_said_for_those_who_know_more(known):
     joint = sz.JointDistribution.from_frame(pd.concat([DF] * 200), "ill", COLUMNS)
     channel = sz.optimal_random_response(joint, sz.LiftBudget(at_most=1.5, at_least=0), gap=1e-3)
-    budget, facts = sz.LiftBudget(at_most=4, at_least=0), ReleaseFacts(known=known)
+    budget, facts = sz.LiftBudget(at_most=4, at_least=0), ReleaseFacts(side_columns=known)
     report = sz.LeakageReport.measure(joint, channel, budget, facts=facts).require()
     text = " ".join(report.to_text().split())
     assert ("and also if they are a sample" in text) is (not known)
-    assert ("how far it may be off is not known" in text) is bool(known)
+    assert ("how far it may be exceeded is not known" in text) is bool(known)
 
 
 def test_what_others_are_told_beside_one_channel_is_no_matter_of_its_limit():
@@ -430,7 +439,7 @@ def test_what_others_are_told_beside_one_channel_is_no_matter_of_its_limit():
 def test_units_that_are_told_of_several_releases_have_no_such_limit(tmp_path):
     rows = DF.assign(person=range(len(DF)))
     units = UnitLedger(tmp_path / "people.units", BUDGET, unit="person")
-    with pytest.raises(InvalidParameter, match="units are told of several"):
+    with pytest.raises(InvalidParameter, match="units have several releases"):
         units.release(
             rows, sz.OptimalRandomResponse(BUDGET, sensitive="ill", public=["a", "b"], side_columns="a").fit(rows)
         )
@@ -441,7 +450,7 @@ def test_a_policy_says_what_may_be_known(tmp_path):
     policy = sz.Policy.from_toml(POLICY)
     report = sz.release_file(tmp_path / "raw.parquet", tmp_path / "released.parquet", policy)
     for words in (report.to_text(), report.to_text(audience="public"), report.to_html()):
-        assert "the same for those who know any of a, c of a row" in " ".join(words.split())
+        assert "the same for readers who know any of a, c of a row" in " ".join(words.split())
     assert sz.verify_file(tmp_path / "released.parquet", tmp_path / "raw.parquet", policy).ok
     plan = make_plan(policy, tmp_path / "raw.parquet")
     assert "optimal random response; no other mechanism fits" in " ".join(plan.to_text().split())
@@ -462,7 +471,7 @@ def test_what_cannot_be_known_is_refused():
     for wrong in (np.ones((2, 4)), np.full((1, 2, 4), 0.6), -joint.pmf[None], [["a"]], [3]):
         with pytest.raises(InvalidParameter, match="side_columns must be"):
             sz.optimal_random_response(joint, 0.1, side_columns=wrong)
-    with pytest.raises(InvalidParameter, match="side_columns is under the frequencies"):
+    with pytest.raises(InvalidParameter, match="side_columns holds for the frequencies"):
         sz.optimal_random_response(joint, 0.1, side_columns=["a"], confidence=0.95)
     with pytest.raises(InvalidBudget, match="takes no confidence, target, side_columns or keep"):
         sz.optimal_random_response(joint, MutualInformationBudget(0.1), side_columns=["a"])

@@ -1,4 +1,4 @@
-"""Bundled, generated and fetched tables: published margins, known distributions, files that are what they claim."""
+"""Bundled and generated tables: published margins and known distributions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ import importlib
 import itertools
 import subprocess
 import sys
-import zipfile
-from collections.abc import Callable
-from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +16,7 @@ from scipy.stats import chisquare
 
 from sanitize import datasets
 from sanitize.core.joint import JointDistribution
-from sanitize.datasets import SOURCES
-from sanitize.datasets._registry import RemoteFile
-from sanitize.errors import ColumnError, InvalidParameter, SourceError
-
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no copies of the real data in {SHARED}")
-Publish = Callable[..., Path]
+from sanitize.errors import InvalidParameter
 
 # Two-way margins as printed, row by row, symbols in alphabetical order.
 MARGINS = {
@@ -147,156 +137,9 @@ def test_generators_refuse_impossible_sizes() -> None:
         datasets.make_table(datasets.make_joint(), -1)
 
 
-ADULT = [
-    b"39, State-gov, 77516, Bachelors, 13, Never-married, ?, Not-in-family, White, Male, 2174, 0, 40, "
-    b"United-States, <=50K\n\n",
-    b"|1x3 Cross validator\n25, ?, 226802, 11th, 7, Never-married, Machine-op-inspct, Own-child, Black, "
-    b"Male, 0, 0, 40, ?, >50K.\n\n",
-]
-
-
-@pytest.fixture
-def publish(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Publish:
-    """Put these contents into a folder, as the originals of a data set, and let the registry expect them."""
-
-    def write(name: str, *contents: bytes) -> Path:
-        folder = tmp_path / "published"
-        folder.mkdir()
-        files = []
-        for file, content in zip(SOURCES[name].files, contents, strict=True):
-            path = folder / file.name
-            path.write_bytes(content)
-            files.append(RemoteFile(file.name, path.as_uri(), sha256(content).hexdigest(), len(content)))
-        monkeypatch.setitem(SOURCES, name, replace(SOURCES[name], files=tuple(files)))
-        return folder
-
-    return write
-
-
-def test_a_set_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(InvalidParameter, match=r"'adult'.*'heart_disease'"):
-        datasets.fetch("titanic")
-
-
-def test_fetch_downloads_once_checks_and_parses(publish: Publish, monkeypatch, tmp_path: Path) -> None:
-    folder = publish("adult", *ADULT)
-    people = datasets.fetch("adult", data_home=tmp_path / "home")
-    assert tuple(people.columns) == SOURCES["adult"].columns
-    assert people["split"].tolist() == ["train", "test"]
-    assert people["income"].tolist() == ["<=50K", ">50K"]
-    assert people.columns[people.isna().any()].tolist() == ["workclass", "occupation", "native_country"]
-    assert files_in(tmp_path / "home") == ["adult.data", "adult.test"]
-    for name in files_in(folder):
-        (folder / name).unlink()  # a cache hit needs no network
-    monkeypatch.setenv("SANITIZE_DATA", str(tmp_path / "home"))
-    pd.testing.assert_frame_equal(datasets.fetch("adult"), people)
-    (tmp_path / "home" / "adult" / "adult.data").write_bytes(ADULT[1])
-    with pytest.raises(SourceError, match="delete it and call again"):
-        datasets.fetch("adult")
-
-
-@pytest.mark.parametrize("wrong", [b"", ADULT[0][:-1], ADULT[0] + b"x" * 1000, b"x" * len(ADULT[0])])
-def test_a_download_that_is_not_the_published_file_leaves_nothing(publish: Publish, tmp_path, wrong) -> None:
-    folder = publish("adult", *ADULT)
-    (folder / "adult.data").write_bytes(wrong)
-    with pytest.raises(SourceError, match="nothing was kept") as caught:
-        datasets.fetch("adult", data_home=tmp_path / "home")
-    # A longer file is cut off one byte late, which is enough to tell.
-    expected, found = sha256(ADULT[0]).hexdigest(), sha256(wrong[: len(ADULT[0]) + 1]).hexdigest()
-    assert f"{folder.as_uri()}/adult.data has SHA-256 {found}, expected {expected}; " in str(caught.value)
-    assert files_in(tmp_path / "home") == []
-
-
-def test_without_a_network_the_error_says_what_to_do(publish: Publish, tmp_path: Path) -> None:
-    (publish("german_credit", b"any") / "german.data").unlink()
-    with pytest.raises(SourceError, match=r"could not .* pass a folder that holds 'german\.data' as `local`"):
-        datasets.fetch("german_credit", data_home=tmp_path / "home")
-    assert files_in(tmp_path / "home") == []
-
-
-def test_a_local_folder_is_checked_like_a_download(publish: Publish, tmp_path: Path) -> None:
-    folder = publish("adult", *ADULT)
-    assert datasets.fetch("adult", local=folder)["age"].tolist() == [39, 25]
-    (folder / "adult.test").write_bytes(ADULT[1].replace(b"226802", b"226803"))
-    with pytest.raises(SourceError, match=r"adult\.test has SHA-256"):
-        datasets.fetch("adult", local=str(folder))
-    with pytest.raises(SourceError, match=r"no 'adult\.data' and no 'adult\.test' in"):
-        datasets.fetch("adult", local=tmp_path / "nowhere")
-
-
-def test_a_local_parquet_file_is_read_as_it_is_if_its_columns_fit(tmp_path: Path) -> None:
-    path = tmp_path / "bank.parquet"
-    table = pd.DataFrame({name: ["any value"] for name in reversed(SOURCES["bank_marketing"].columns)})
-    table.to_parquet(path)
-    pd.testing.assert_frame_equal(datasets.fetch("bank_marketing", local=path), table)
-    table.rename(columns={"job": "profession"}).to_parquet(path)
-    with pytest.raises(ColumnError, match=r"lacks \['job'\] and has \['profession'\] besides"):
-        datasets.fetch("bank_marketing", local=path)
-    path.write_bytes(b"age;job\n")
-    with pytest.raises(SourceError, match="cannot be read as Parquet"):
-        datasets.fetch("bank_marketing", local=path)
-
-
-def test_german_codes_become_words(publish: Publish) -> None:
-    lines = (
-        b"A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1\n"
-        b"A12 48 A32 A410 5951 A61 A73 2 A92 A103 2 A124 22 A141 A153 1 A171 2 A191 A202 2\n"
-    )
-    applicants = datasets.fetch("german_credit", local=publish("german_credit", lines))
-    assert not applicants.isna().any().any()
-    good, bad = applicants[["purpose", "age", "sex", "marital_status", "class_label"]].to_numpy().tolist()
-    assert good == ["radio/television", 67, "male", "single", 1]
-    assert bad == ["others", 22, "female", "divorced/separated/married", 0]
-
-
-def test_bank_is_read_from_its_archive(publish: Publish, tmp_path: Path) -> None:
-    header = ";".join(f'"{name}"' for name in SOURCES["bank_marketing"].columns)
-    with zipfile.ZipFile(tmp_path / "any.zip", "w") as archive:
-        archive.writestr("bank-full.csv", f'{header}\n58;"NA";{";".join(map(str, range(15)))}\n')
-    folder = publish("bank_marketing", (tmp_path / "any.zip").read_bytes())
-    assert datasets.fetch("bank_marketing", local=folder).iloc[0].tolist() == [58, "NA", *range(15)]
-
-
-def test_heart_sites_are_joined_with_nulls(publish: Publish) -> None:
-    cleveland = b"67.0,1.0,4.0,160.0,286.0,0.0,2.0,108.0,1.0,1.5,2.0,3.0,?,2\n"
-    folder = publish("heart_disease", cleveland, b"28,1,2,130,132,0,2,185,0,0,?,?,?,0\n")
-    patients = datasets.fetch("heart_disease", local=folder)
-    assert patients["ca"].map(str).tolist() == ["3", "<NA>"]
-    assert patients.isna().sum()[lambda nulls: nulls > 0].to_dict() == {"slope": 1, "ca": 1, "thal": 2}
-
-
-def test_credit_default_drops_the_row_number(publish: Publish, monkeypatch) -> None:
-    """The workbook itself is replaced: reading it needs xlrd, which is not a dependency."""
-    columns = SOURCES["credit_default"].columns
-    workbook = pd.DataFrame([range(25)], columns=["ID", *columns[:-1], "default payment next month"])
-    monkeypatch.setattr(pd, "read_excel", lambda _, header: {1: workbook}[header])
-    holders = datasets.fetch("credit_default", local=publish("credit_default", b"workbook"))
-    assert holders.iloc[0].to_dict() == dict(zip(columns, range(1, 25), strict=True))
-
-
-@pytest.mark.slow
-@needs_shared
-def test_adult_originals_rebuilt_from_parquet_have_the_registered_digests(tmp_path: Path) -> None:
-    """Digests, sizes and parser at once: the originals are written anew from the copy and fetched."""
-    people = datasets.fetch("adult", local=SHARED / "adult.parquet")
-    texts = people.drop(columns="split").astype(object).where(people.notna(), "?").astype(str)
-    for split, head, dot in [("train", "", ""), ("test", "|1x3 Cross validator\n", ".")]:
-        rows = texts[people["split"] == split].itertuples(index=False, name=None)
-        text = head + "".join(", ".join(row) + dot + "\n" for row in rows) + "\n"
-        (tmp_path / {"train": "adult.data", "test": "adult.test"}[split]).write_bytes(text.encode())
-    pd.testing.assert_frame_equal(datasets.fetch("adult", local=tmp_path), people, check_dtype=False)
-    assert all((tmp_path / file.name).stat().st_size == file.n_bytes for file in SOURCES["adult"].files)
-
-
-@needs_shared
-@pytest.mark.parametrize("name", SOURCES)
-def test_every_copy_of_the_real_data_has_the_documented_columns(name: str) -> None:
-    assert tuple(datasets.fetch(name, local=SHARED / f"{name}.parquet").columns) == SOURCES[name].columns
-
-
 def test_every_public_name_has_an_example_that_runs() -> None:
-    assert all(">>> " in getattr(datasets, name).__doc__ for name in set(datasets.__all__) - {"SOURCES"})
-    for module in ["_bundled", "_fetch", "_registry", "_survey"]:
+    assert all(">>> " in getattr(datasets, name).__doc__ for name in datasets.__all__)
+    for module in ["_bundled", "_survey"]:
         found = doctest.testmod(importlib.import_module(f"sanitize.datasets.{module}"))
         assert (found.attempted > 0, found.failed) == (True, 0)
 

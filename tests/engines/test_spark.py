@@ -83,10 +83,12 @@ def spark(tmp_path_factory, log):
     log.with_suffix(".properties").write_text(LOGGING.format(path=log))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "support"))  # where workers find `engine_cases`
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        if (active := SparkSession.getActiveSession()) is not None:  # of a page or a docstring, in this process
+            active.stop()
         session = (
             SparkSession.builder.master("local[2,3]")
+            .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parents[1] / "support"))  # has `engine_cases`
             .config("spark.ui.enabled", "false")
             .config(
                 "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.with_suffix('.properties')} {QUICK}"

@@ -214,9 +214,13 @@ def test_a_room_imports_only_rooms_below_it_or_to_its_left():
 
 def test_few_rooms_know_one_another():
     pairs = {(source.room, found.room) for source, _, found in edges() if source.room != found.room}
+    assert len(FLOORS.split("\n")) - 2 <= 14
     assert len(pairs) <= 120
     assert {above for above, below in pairs if below == "theory"} == set()
     assert {above for above, below in pairs if below == "people"} <= {"policy", "engines", "cli"}
+    judging = ("sanitize.auditing.attack._judge", "sanitize.cli._judge")
+    callers = {source.module for source, _, found in edges() if found.module == judging[0]}
+    assert callers <= {"sanitize.auditing.attack", *judging}
 
 
 def test_another_part_is_imported_by_its_face():

@@ -1,4 +1,4 @@
-"""Every benchmark starts, and every name of the library that one takes, at its top or later on, is there."""
+"""Every benchmark and study starts, and every name of the library that one takes, at its top or later on, is there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # One process for all of them, so that the library is loaded once: `--help` runs a file up to its command line.
 START = """
 import ast, contextlib, importlib, io, pathlib, runpy, sys
-for path in sorted(pathlib.Path("benchmarks").glob("*.py")):
+for path in sorted([*pathlib.Path("benchmarks").glob("*.py"), *pathlib.Path("studies").glob("*.py")]):
     said, sys.argv, text = io.StringIO(), [str(path), "--help"], path.read_text()
     try:
         with contextlib.redirect_stdout(said):
@@ -43,10 +43,10 @@ for path in sorted(pathlib.Path("benchmarks").glob("*.py")):
 
 
 @pytest.mark.slow
-def test_every_benchmark_starts_and_finds_the_names_it_takes():
+def test_every_benchmark_and_study_starts_and_finds_the_names_it_takes():
     for engine in ("dask", "duckdb", "pyspark"):
         pytest.importorskip(engine, reason=f"{engine} is not installed")
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "studies")])
     ended = subprocess.run(
         [sys.executable, "-c", START], cwd=ROOT, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True
     )

@@ -32,12 +32,13 @@ WRITTEN = sorted(
         *(ROOT / ".github").rglob("*.*"),
         *(path for kind in ("md", "rst") for path in (ROOT / "docs").rglob(f"*.{kind}")),
         *(ROOT / "benchmarks").glob("*.md"),
+        *(ROOT / "studies").glob("*.md"),
     )
     if "generated" not in path.parts
 )
 # A path from the root: a folder ends in /, a file in one of its kinds; an address holds the same words after a slash.
 OURS = re.compile(
-    r"(?<![\w/.-])((?:sanitize|tests|docs|benchmarks|notebooks|transformers|datasets|\.ci|\.github)/"
+    r"(?<![\w/.-])((?:sanitize|tests|docs|benchmarks|studies|notebooks|transformers|datasets|\.ci|\.github)/"
     r"(?:[\w./-]*/(?![\w*])|[\w./-]*\.(?:py|pyi|md|rst|ipynb|json|jinja|bib|toml|txt|yml)\b|(?:run|package)\b|(?![\w.-])))"
 )
 

@@ -27,10 +27,12 @@ def frames() -> Any:
 @pytest.mark.parametrize(
     ("door", "first", "most", "files"),
     [
-        ("fit_transform", "Sanitizer.fit", 5, 39),
-        ("release_file", "release_file", 7, 50),
-        ("sanitize release", "main", 10, 58),
-        ("verify_file", None, 0, 52),  # the channel of the receipt is measured, and nothing designed
+        ("fit_transform", "Sanitizer.fit", 5, 41),
+        ("release_file", "release_file", 7, 51),
+        ("sanitize release", "main", 10, 59),
+        ("verify_file", None, 0, 53),  # the channel of the receipt is measured, and nothing designed
+        ("to_html", None, 0, 20),
+        ("optimal response", None, 0, 20),
     ],
 )
 def test_the_mechanism_is_near_and_few_files_are_entered(frames, tmp_path, door, first, most, files):

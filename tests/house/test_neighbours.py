@@ -24,7 +24,7 @@ import sanitize as sz
 from sanitize.engines.parquet import ReleaseWriter
 from sanitize.release import designer
 from sanitize.release.classes import ClassPartition
-from sanitize.release.recipes import recipe
+from sanitize.release.recipes import tuples
 from sanitize.report import _document
 from tests.support.neighbours import CASES, KEY, estimators, make, neighbours, published, variants, views
 
@@ -162,12 +162,12 @@ def test_metadata_of_the_source_is_found(monkeypatch, tmp_path):
 
 def test_names_of_groups_are_found(monkeypatch, tmp_path):
     """A design that is released as it is: its symbols are called by what one row may move between them."""
-    make_specification = recipe.Recipe._make_specification
+    specify = tuples.TupleRecipe._specify
 
     def as_it_is(self: Any, *given: Any, **settings: Any) -> Any:
-        return replace(make_specification(self, *given, **settings), prints=False)
+        return replace(specify(self, *given, **settings), prints=False)
 
-    monkeypatch.setattr(recipe.Recipe, "_make_specification", as_it_is)
+    monkeypatch.setattr(tuples.TupleRecipe, "_specify", as_it_is)
     with pytest.raises(AssertionError, match="names of groups"):
         planted(monkeypatch, tmp_path)
 

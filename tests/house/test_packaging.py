@@ -167,7 +167,7 @@ def test_an_index_shows_the_readme_without_a_dead_link(wheel):
     )
     text = index_links.make_page(wheel)
     assert index_links.dead_links(text) == []
-    assert "a walk-through (`docs/walkthrough.md`)" in text
+    assert "Python in ten minutes (`docs/guide/dataframe.md`)" in text
     assert index_links.dead_links("[a](docs/a.md) ![b](b.png) [c](https://example.org/)") == ["docs/a.md", "b.png"]
 
 

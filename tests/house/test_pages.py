@@ -83,7 +83,7 @@ def test_names_that_pages_mention_are_there():
                 found = getattr(found, part)
 
 
-@pytest.mark.parametrize("page", ["walkthrough.md", *(page for page in PAGES if page.startswith("guide/"))])
+@pytest.mark.parametrize("page", ["tutorial.md", *(page for page in PAGES if page.startswith("guide/"))])
 def test_every_task_has_code(page):
     if page != "guide/index.md":
         assert any(block.kind in EXECUTED for block in pages.blocks(DOCS / page))
@@ -192,7 +192,13 @@ FROM_A_TERMINAL = re.compile(
 
 
 def test_no_page_has_what_a_terminal_left_in_it():
-    texts = [*DOCS.rglob("*.md"), *DOCS.rglob("*.rst"), *(ROOT / "benchmarks").glob("*.md"), *ROOT.glob("*.md")]
+    texts = [
+        *DOCS.rglob("*.md"),
+        *DOCS.rglob("*.rst"),
+        *(ROOT / "benchmarks").glob("*.md"),
+        *(ROOT / "studies").glob("*.md"),
+        *ROOT.glob("*.md"),
+    ]
     texts += (ROOT / "notebooks").glob("*.ipynb")
     found = [path.name for path in texts if FROM_A_TERMINAL.search(path.read_text(encoding="utf-8"))]
     assert found == []

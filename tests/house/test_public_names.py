@@ -67,7 +67,7 @@ NAMES = {
         release_file transform
     """,
     "datasets": """
-        fetch load_berkeley load_framingham load_hair_eye load_survey load_titanic make_joint make_table
+        load_berkeley load_framingham load_hair_eye load_survey load_titanic make_joint make_table
     """,
     "errors": """
         BudgetExceeded ColumnError InfeasibleTarget InvalidBudget InvalidChannel InvalidDistribution
@@ -100,8 +100,7 @@ NAMES = {
     "mechanisms": """
         best_subset_merging calibrate_exponential calibrate_randomized_response
         discrete_laplace_channel exponential_channel exponential_entropy gaussian_channel
-        gaussian_noise_variance optimal_random_response
-        paper_subset_merging paper_subset_random_response randomized_response randomized_response_capacity
+        gaussian_noise_variance optimal_random_response randomized_response randomized_response_capacity
         solve_optimal_random_response subset_merging subset_random_response watchdog
     """,
     "theory.notions": """

@@ -48,7 +48,7 @@ def test_what_the_readme_shows_runs_as_it_is_read(folder, capsys):
         else:
             assert block.kind == "bash"  # installs: run as printed by .ci/run
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {"bash": 2, "python": 1, "toml": 1, "sh": 1}
-    assert "HOLDS FOR THE SOURCE" in capsys.readouterr().out
+    assert "HOLDS FOR THE POPULATION" in capsys.readouterr().out
     assert {"for_partners.csv", "plan.html", "report.html", "draft.toml"} <= {path.name for path in folder.iterdir()}
 
 
@@ -75,7 +75,7 @@ def test_the_figures_of_the_generated_table_are_those_of_the_first_command(folde
 
 def test_the_table_of_the_readme_is_what_its_script_writes():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(ROOT / "benchmarks" / "head_to_head.py")]
+    command = [sys.executable, str(ROOT / "studies" / "head_to_head.py")]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     rows = [
         row.split("|")[2:5]

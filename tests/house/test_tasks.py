@@ -198,6 +198,7 @@ def test_from_a_file_to_a_release_by_policy(empty):
     plan, release, verify = commands(POLICY)[-3:]
     recommended, planned = plan.split("\n\n", 1)
     assert recommended.startswith("Recommended: ")
+    assert "Kind of release: columns of each row" in recommended
     assert planned.splitlines()[0] == release.splitlines()[0]
     assert release.startswith("HOLDS FOR THESE ROWS ONLY")
     assert verify.startswith("VERIFIED (drawn again by its receipt)")
@@ -243,7 +244,7 @@ def test_everything_released_under_an_advised_limit(empty):
     (advised,) = re.findall(r"^#? ?((?:at_\w+|mechanism) = \S+)  # ", plan, re.MULTILINE)
     take_over, release = ADVISED[4:]
     release = commands([take_over.replace("MECHANISM", advised), release])[-1]
-    assert release.startswith("HOLDS FOR THE SOURCE | latent classes")
+    assert release.startswith("HOLDS FOR THE POPULATION | latent classes")
     assert sz.Policy.read("policy.toml").budget.build().at_most == 1.3
     assert pq.read_schema("released.parquet").names == ["ward", "nights", "insured"]
 
@@ -288,7 +289,7 @@ def test_next_month_under_the_same_policy_and_ledger(empty):
         pq.write_table(visits(month), f"{name}.parquet")
     january, february = commands(MONTHS)[-2:]
     assert [told.count("\nrelease ") for told in (january, february)] == [1, 2]
-    assert all(told.startswith("holds for the source of these units (95 % sure)") for told in (january, february))
+    assert all(told.startswith("holds for the population of these units (95 % sure)") for told in (january, february))
     for name in ("january", "february"):
         assert pq.read_schema(f"{name}-released.parquet").names == ["ward", "nights", "insured"]
-    assert re.search(r"all that a unit was released makes a secret (\S+) to (\S+) times as likely", february)
+    assert re.search(r"all releases of a unit together make a sensitive value (\S+) to (\S+) times as likely", february)

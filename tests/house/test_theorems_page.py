@@ -1,4 +1,4 @@
-"""THEOREMS.md is complete and true: every statement has its row, every function imports, every test exists."""
+"""THEOREMS.md and its index have every statement; the functions of the index import, and its tests exist."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-STATUSES = {"as printed", "corrected", "bound only", "false", "proof step"}
-COLUMNS = ["Statement", "Function", "Test", "Status", "Note"]
+COLUMNS = ["Statement", "For all, or there is", "Claim", "Status"]
+EXCEPTIONS = ["Statement", "For all, or there is", "In the paper", "What holds", "In numbers", "Status"]
 
 # Numbered statements of each paper. [CY] numbers none.
 NUMBERED = {
@@ -45,21 +45,28 @@ NUMBERED = {
 }
 
 
-def tables():
-    """Rows of cells under each paper's heading, the header row first."""
-    found: dict[str, list[list[str]]] = {}
+def sections():
+    """Tables under each heading that names a paper, the header row first; those of the exceptions by themselves."""
+    found: dict[tuple[bool, str], list[list[str]]] = {}
     key = None
     for line in (ROOT / "THEOREMS.md").read_text(encoding="utf-8").splitlines():
-        if line.startswith("## "):
-            key = line[line.index("[") + 1 : line.index("]")]
+        if heading := re.match(r"(###?) \[(\w+)\]", line):
+            key = (heading[1] == "###", heading[2])
             found[key] = []
         elif line.startswith("|") and key is not None and not set(line) <= set("|- "):
-            found[key].append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+            cells = re.split(r"(?<!\\)\|", line)[1:-1]
+            found[key].append([cell.strip().replace(r"\|", "|") for cell in cells])
     return found
 
 
-TABLES = tables()
-ROWS = [(key, *row) for key, rows in TABLES.items() for row in rows[1:]]
+SECTIONS = sections()
+ROWS = [(is_exception, key, *row) for (is_exception, key), table in SECTIONS.items() for row in table[1:]]
+with (ROOT / "docs" / "theory" / "index_of_proofs.csv").open(encoding="utf-8", newline="") as file:
+    INDEX = [*csv.DictReader(file)]
+
+
+def statements(key):
+    return [row[2] for row in ROWS if row[1] == key]
 
 
 def quoted(cell):
@@ -68,12 +75,12 @@ def quoted(cell):
 
 @pytest.mark.parametrize("key", NUMBERED)
 def test_every_numbered_statement_has_a_row(key):
-    statements = [row[0] for row in TABLES[key][1:]]
-    assert len(set(statements)) == len(statements)
+    rows = statements(key)
+    assert len(set(rows)) == len(rows)
     for kind, numbers in NUMBERED[key].items():
         for number in numbers:
             name = re.compile(rf"{kind} {re.escape(str(number))}(?![\d.])")
-            assert any(name.match(statement) for statement in statements), f"[{key}] {kind} {number}"
+            assert any(name.match(statement) for statement in rows), f"[{key}] {kind} {number}"
 
 
 def test_every_statement_and_claim_of_the_inventory_has_a_row():
@@ -82,48 +89,60 @@ def test_every_statement_and_claim_of_the_inventory_has_a_row():
         entries = [*csv.DictReader(file)]
     assert all(value for entry in entries for value in entry.values())
     named = {(entry["paper"], entry["row"]) for entry in entries}
-    rows = {(key, row[0].replace(r"\|", "|")) for key, table in TABLES.items() for row in table[1:] if key != "PML"}
-    assert named == rows
+    assert named == {(key, statement) for _, key, statement, *_ in ROWS if key != "PML"}
 
 
-def test_the_papers_are_the_five():
-    assert set(TABLES) == set(NUMBERED)
-    assert len(TABLES["CY"]) > 10
+def test_the_index_has_the_statements_of_the_page():
+    rows = [(entry["Paper"], entry["Statement"]) for entry in INDEX]
+    assert sorted(rows) == sorted((key, statement) for _, key, statement, *_ in ROWS)
 
 
-@pytest.mark.parametrize("key", NUMBERED)
-def test_no_cell_is_empty(key):
-    assert TABLES[key][0] == COLUMNS
-    for row in TABLES[key]:
-        assert len(row) == len(COLUMNS)
-        assert all(row)
+def test_the_papers_are_the_five_and_exceptions_come_first():
+    assert {key for _, key in SECTIONS} == set(NUMBERED)
+    assert [is_exception for is_exception, _ in SECTIONS] == sorted((part[0] for part in SECTIONS), reverse=True)
+    assert len(statements("CY")) > 10
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}")
-def test_a_row_names_functions_that_import_and_tests_that_exist(row):
-    _, _, functions, tests, status, _ = row
-    assert status in STATUSES
-    assert quoted(functions)
-    assert quoted(tests)
-    for path in quoted(functions):
+@pytest.mark.parametrize("section", SECTIONS, ids=str)
+def test_every_row_has_a_quantifier_and_a_claim(section):
+    header, *rows = SECTIONS[section]
+    assert header == (EXCEPTIONS if section[0] else COLUMNS)
+    for row in rows:
+        assert len(row) == len(header)
+        assert all(len(cell) > 1 for cell in row), row
+
+
+def test_statuses_are_those_of_the_vocabulary_and_exceptions_are_not_true():
+    text = (ROOT / "THEOREMS.md").read_text(encoding="utf-8")
+    vocabulary = set(re.findall(r"^\| \*\*([\w ]+)\*\* \|", text, re.MULTILINE))
+    assert {row[-1] for row in ROWS} == vocabulary
+    for is_exception, key, statement, *_, status in ROWS:
+        assert is_exception == (status != "true"), f"[{key}] {statement}"
+
+
+def test_an_exception_has_its_case_in_numbers():
+    for is_exception, key, statement, *_, numbers, _ in ROWS:
+        if is_exception and not numbers.startswith("none"):
+            assert re.search(r"\d", numbers), f"[{key}] {statement}"
+
+
+@pytest.mark.parametrize("entry", INDEX, ids=lambda entry: f"{entry['Paper']} {entry['Statement']}")
+def test_the_index_names_functions_that_import_and_tests_that_exist(entry):
+    assert quoted(entry["Functions"])
+    assert quoted(entry["Tests"])
+    for path in quoted(entry["Functions"]):
         module, _, name = path.rpartition(".")
         assert callable(getattr(importlib.import_module(module), name)), path
-    for node in quoted(tests):
+    for node in quoted(entry["Tests"]):
         file, name = node.split("::")
         source = (ROOT / file).read_text(encoding="utf-8")
         assert re.search(rf"^def {re.escape(name)}\(", source, re.MULTILINE), node
 
 
 def test_a_figure_of_the_lift_paper_names_a_heading_of_its_page():
-    named = [(statement, note) for _, statement, *_, note in ROWS if note.startswith("`docs/theory/figures.md`, *")]
+    named = [(row[2], row[-2]) for row in ROWS if row[-2].startswith("`docs/theory/figures.md`, *")]
     assert len(named) == 8
-    for statement, note in named:
-        (path,) = quoted(note)
-        heading = re.search(r"\*(.+?)\*", note).group(1).replace("\\|", "|")
+    for statement, claim in named:
+        (path,) = quoted(claim)
+        heading = re.search(r"\*(.+?)\*", claim).group(1)
         assert f"## {heading}\n" in (ROOT / path).read_text(encoding="utf-8"), statement
-
-
-def test_what_is_false_or_corrected_says_why():
-    for key, statement, _, _, status, note in ROWS:
-        if status in {"false", "corrected", "proof step"}:
-            assert len(note) > 3, f"[{key}] {statement}"

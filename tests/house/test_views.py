@@ -53,8 +53,8 @@ SITUATIONS = {
     "few rows, `confidence = 0.95`, a tight budget": Situation(1, TIGHT, "confidence = 0.95"),
     "few rows, a tight budget": Situation(1, TIGHT),
     "many rows through latent classes, `confidence = 0.95`": Situation(100, WIDE, CLASSES),
-    "a kept column beside the channel": Situation(10, WIDE, keep="z"),
-    "a kept column that tells too much": Situation(10, TIGHT, keep="x"),
+    "a kept column next to the channel": Situation(10, WIDE, keep="z"),
+    "a kept column that reveals too much": Situation(10, TIGHT, keep="x"),
     "no budget": Situation(10, ""),
 }
 
@@ -70,7 +70,7 @@ class Seen:
 
     @property
     def colour(self) -> str:
-        return "amber" if "next to nothing" in self.headline else COLOUR_OF[self.state]
+        return "amber" if "less than 5 %" in self.headline else COLOUR_OF[self.state]
 
 
 def table(times: int) -> pd.DataFrame:
@@ -199,7 +199,7 @@ def test_no_view_is_calmer_than_the_state(name):
 def test_the_ten_situations_are_ten_and_have_all_states():
     assert len(SITUATIONS) == 10
     assert {seen(name).state for name in SITUATIONS} == {"source", "rows", "refused", "audit"}
-    assert any("next to nothing" in seen(name).headline for name in SITUATIONS)
+    assert any("less than 5 %" in seen(name).headline for name in SITUATIONS)
 
 
 def test_both_sides_of_a_table_have_as_many_rows():

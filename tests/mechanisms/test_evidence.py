@@ -168,6 +168,32 @@ def test_a_symbol_that_tells_of_one_secret_only_does_not_pass(s, side) -> None:
         assert (certified(sparse.csr_array(np.eye(2)), fresh // 4, fresh, budget, prior, 0.05) == expected).all()
 
 
+@pytest.mark.parametrize("n_rare", [1, 5, 40])
+def test_a_symbol_of_a_third_of_the_rows_makes_nothing_four_times_as_likely(n_rare) -> None:
+    """Whatever a rare value shows of it, which no rows certify: all that have it lie in one symbol."""
+    fresh = np.array([[n_rare, 0, 0], [2000, 2000, 2000]])
+    design, prior = fresh // 2, clopper_pearson(fresh.sum(axis=1), fresh.sum(), 1e-3)
+    for at_most in (2.5, 4):
+        budget = sz.LiftBudget(at_most=at_most, at_least=0)
+        passed = certified(sparse.csr_array(np.eye(3)), design, fresh, budget, prior, 0.05)
+        assert passed[0] == (at_most == 4)
+    assert passed.all()
+
+
+def test_a_symbol_of_fewer_rows_than_that_passes_as_rarely_as_is_said() -> None:
+    """A value that makes a symbol certain, whose lift 1 / P(y) is over the limit by a hair."""
+    rng, n, runs, error = np.random.default_rng(5), 4000, 400, 0.1
+    share = 0.2499  # of the rows in the first symbol, and none of the rare value outside
+    distribution = np.array([[0.01, 0.0], [share - 0.01, 1 - share]])
+    failed = 0
+    for _ in range(runs):
+        design, fresh = (rng.multinomial(size, distribution.ravel()).reshape(2, 2) for size in (n // 4, n))
+        prior = clopper_pearson(fresh.sum(axis=1), n, error / 100)
+        net, budget = sparse.csr_array(np.eye(2)[:1]), sz.LiftBudget(at_most=4, at_least=0)
+        failed += certified(net, design, fresh, budget, prior, error).any()
+    assert failed <= stats.binom.isf(ALARM, runs, error / 5)
+
+
 def test_a_bound_that_nothing_can_exceed_needs_no_rows() -> None:
     """P(s) of 0.56 and few rows: a lift of e is out of reach, so a looser budget passes what a tighter one does."""
     fresh = np.array([[150, 60, 24], [200, 70, 30]])

@@ -256,7 +256,7 @@ def test_a_search_that_is_interrupted_gives_what_it_has(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_five_secrets_and_eight_symbols_are_closed_to_a_thousandth_and_no_heuristic_keeps_more(seed, monkeypatch):
-    monkeypatch.syspath_prepend("benchmarks")
+    monkeypatch.syspath_prepend("studies")
     from funnel import alternated, merged, within
 
     joint = sz.datasets.make_joint(8, 5, random_state=seed)

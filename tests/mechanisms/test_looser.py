@@ -1,6 +1,6 @@
 """A looser budget keeps at least as much, on distributions of thirteen kinds and budgets between 0 and infinity.
 
-`benchmarks/monotone.py` runs the same on 300 distributions and finer grids.
+`studies/monotone.py` runs the same on 300 distributions and finer grids.
 """
 
 from __future__ import annotations

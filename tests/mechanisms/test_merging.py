@@ -12,6 +12,7 @@ import strategies
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from paper_mechanisms import paper_subset_merging
 
 import sanitize as sz
 from sanitize.core.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
@@ -19,7 +20,6 @@ from sanitize.core.channel import Channel
 from sanitize.core.channel._stage import SCALE
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.mechanisms import paper_subset_merging
 
 LIFT_MECHANISMS = [sz.watchdog, sz.subset_merging, paper_subset_merging]
 PRINTED = [sz.watchdog, paper_subset_merging]  # as in the paper, group by group

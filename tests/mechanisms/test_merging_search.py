@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper_mechanisms import paper_subset_merging
 from scipy.special import xlogy
 
 import sanitize as sz
 from sanitize.core.confidence import design_distributions
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging import subset_merging as search
 from sanitize.mechanisms._merging.local_search import partition_windows
 from sanitize.mechanisms._merging.matching import _nearest, match_groups

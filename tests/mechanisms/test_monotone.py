@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from paper_mechanisms import paper_subset_merging
 
 import sanitize as sz
 from sanitize.core.joint import JointDistribution
-from sanitize.mechanisms import paper_subset_merging
 
 NATS = (0.0, 1e-9, 0.1, 0.5, 1.5, math.inf)
 FAMILIES = {

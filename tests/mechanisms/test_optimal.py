@@ -19,6 +19,7 @@ from optimal_cases import (
     uniform_distribution,
     vertices_by_double_description,
 )
+from paper_mechanisms import paper_subset_random_response
 from scipy.special import entr
 from strategies import matrices
 
@@ -28,7 +29,7 @@ from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
-from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
+from sanitize.mechanisms._random_response.subset import subset_random_response
 from sanitize.mechanisms._response_solver import mixture as _mixture
 from sanitize.mechanisms._response_solver.certificate import certify
 from sanitize.mechanisms._response_solver.columns import Loss

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from paper_mechanisms import paper_subset_merging
 from scipy.optimize import Bounds, LinearConstraint, milp
 from strategies import matrices
 
@@ -16,7 +17,6 @@ import sanitize as sz
 from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging import subset_merging as _search
 from sanitize.mechanisms._merging.subset_merging import best_subset_merging
 

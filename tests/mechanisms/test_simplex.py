@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import sanitize as sz
+from sanitize._util.arithmetic import basis_inverses
 from sanitize.core.budgets import LDPBudget, LiftBudget
 from sanitize.core.joint import JointDistribution
 from sanitize.mechanisms._effort import Effort
@@ -15,7 +16,7 @@ from sanitize.mechanisms._random_response.optimal import solve_optimal_random_re
 from sanitize.mechanisms._response_solver.column_generation import Search
 from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
-from sanitize.mechanisms._response_solver.polytope import LiftBounds, Polytope, basis_inverses
+from sanitize.mechanisms._response_solver.polytope import LiftBounds, Polytope
 
 BUDGETS = [
     LiftBudget.symmetric(0), LiftBudget.symmetric(1e-3),

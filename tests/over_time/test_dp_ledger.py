@@ -168,7 +168,7 @@ def test_noise_on_secrets_counts_by_the_larger_of_both_kinds(tmp_path: Path) -> 
 
 def test_a_ledger_of_rows_takes_no_promise_of_secrets_alone(tmp_path: Path) -> None:
     ledger = DPLedger(tmp_path / "people.dp", 10.0, 1e-3)
-    with pytest.raises(LedgerError, match="secret_dp makes secrets private alone; take record_dp"):
+    with pytest.raises(LedgerError, match="secret_dp protects sensitive values only; use record_dp"):
         ledger.book(secret(0.5, 1e-6))
     assert len(ledger) == 0
 
@@ -227,7 +227,7 @@ def test_what_a_ledger_of_levels_cannot_be(tmp_path: Path) -> None:
         DPLedger(path).book(record(1.0))
     ledger = DPLedger(path, 1.0)
     assert DPLedger(path, 1.0).total == ledger.total == "eps 1 and delta 0 of rows"
-    with pytest.raises(LedgerError, match="is of eps 1 and delta 0 of rows, not of eps 2 and delta 0 of rows"):
+    with pytest.raises(LedgerError, match="has the total eps 1 and delta 0 of rows, not eps 2 and delta 0 of rows"):
         DPLedger(path, 2.0)
     text = json.loads(path.read_text())
     path.write_text(json.dumps(text | {"eps": 9.0}))
@@ -266,5 +266,7 @@ def test_a_policy_books_in_the_ledger_it_names(tmp_path: Path, capsys: pytest.Ca
     assert "with this fit all 2 would cost eps 2" in capsys.readouterr().err
     assert not (tmp_path / "second.parquet").exists()
     by_unit = POLICY.replace("[columns]", '[columns]\nunit = "who"')
-    with pytest.raises(PolicyError, match=r"columns\.unit asks for a ledger that counts secrets without noise"):
+    with pytest.raises(
+        PolicyError, match=r"columns\.unit asks for a ledger that counts sensitive values without noise"
+    ):
         sz.Policy.from_toml(by_unit)

@@ -187,7 +187,7 @@ def test_a_ledger_needs_a_file_or_a_budget(tmp_path):
     assert not (tmp_path / "none").exists()
     with pytest.raises(LedgerError, match="cannot be locked"):
         sz.Ledger(tmp_path / "no" / "folder", 1.0)
-    with pytest.raises(InvalidBudget, match="keeps one of LiftBudget"):
+    with pytest.raises(InvalidBudget, match="needs a budget of type LiftBudget"):
         sz.Ledger(tmp_path / "none", as_capacity_budget(1.0, ""))
 
 

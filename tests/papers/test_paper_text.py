@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_mechanisms import paper_subset_merging
 
 import sanitize as sz
 import sanitize.theory.tradeoff as td
 from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.core.capacity import channel_capacity
 from sanitize.core.lifts import alpha_norm, chi2_deviation, inverse, l1_deviation
-from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
 from sanitize.mechanisms._response_solver.vertices import list_vertices

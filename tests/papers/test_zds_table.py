@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from paper_mechanisms import paper_subset_random_response
 
 import sanitize as sz
 from sanitize.core.budgets import LiftBudget
 from sanitize.core.joint import JointDistribution
 from sanitize.mechanisms._random_response.optimal import optimal_random_response
-from sanitize.mechanisms._random_response.subset import paper_subset_random_response
 
 
 def uniform_distribution(n_x, n_s, rng):

@@ -102,7 +102,7 @@ def test_a_column_that_nobody_has_thought_about_stops_the_run(folder):
         ('root = "patients"', "", "root.*is missing"),
         ('unit = "patient"', "", "columns.unit.*is missing"),
         ("latent-classes", "subset-merging", "must be latent-classes"),
-        ("version = 1", 'version = 1\nreceipt = "one"', "receipt.*not for units"),
+        ("version = 1", 'version = 1\nreceipt = "one"', "receipt.*cannot be used with units"),
         ("version = 1", 'version = 1\nrows = "keep"', "rows.*must be shuffle"),
         ('name = "items"', 'name = "visits"', "names that differ"),
         ('["count"]', '["median"]', "summaries"),
@@ -114,5 +114,5 @@ def test_a_policy_of_tables_has_all_that_it_needs(old, new, words):
 
 
 def test_a_file_is_not_released_by_a_policy_of_tables(folder):
-    with pytest.raises(InvalidParameter, match=r"relational\.UnitRelease"):
+    with pytest.raises(InvalidParameter, match=r"people\.UnitRelease"):
         sz.release_file("raw/patients.parquet", "out.parquet", sz.Policy.read("people.toml"))

@@ -79,7 +79,7 @@ def test_under_a_confidence_a_fifth_of_the_units_choose_and_the_others_prove(tmp
     report = ledger.report()
     assert report.ok
     assert report.n_groups > 5
-    assert "holds for the source of these units (90 % sure)" in over_time(units)
+    assert "holds for the population of these units (90 % sure)" in over_time(units)
 
 
 def test_a_release_that_is_not_written_is_not_recorded(tmp_path, monkeypatch):
@@ -100,7 +100,7 @@ def test_a_release_that_is_not_written_is_not_recorded(tmp_path, monkeypatch):
 
 
 def test_the_ledger_is_of_these_units_and_the_policy_s_is_not_forgotten(tmp_path):
-    with pytest.raises(InvalidParameter, match="'person' names, and these are of 'patient'"):
+    with pytest.raises(InvalidParameter, match="'person', and this release by 'patient'"):
         units_of(UnitLedger(tmp_path / "people.units", BUDGET, unit="person"))
     with pytest.raises(InvalidParameter, match="without noise: leave it out"):
         units_of(
@@ -122,7 +122,7 @@ def test_the_command_keeps_the_ledger_of_its_policy(tmp_path, monkeypatch, capsy
         command = ["release", f"raw{month}", "-o", f"out{month}", "-p", "people.toml"]
         there = month > 0
         assert main([*command, "--dry-run", "--json"]) == 0
-        assert "all that a unit was released" in " ".join(capsys.readouterr().out.split())
+        assert "all releases of a unit together" in " ".join(capsys.readouterr().out.split())
         assert (tmp_path / "people.units").exists() is there
         assert main(command) == 0
         assert len(UnitLedger(tmp_path / "people.units")) == month + 1

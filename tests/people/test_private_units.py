@@ -49,7 +49,7 @@ FOUND = RecordDP(8.0, {name: values for name, values in VALUES.items() if name !
 DESIGN = design_rows(N, noisy.RECORD_SHARE)
 IN_DESIGN, FRESH = (int(np.flatnonzero(part)[7]) for part in (DESIGN, ~DESIGN))
 PAIRS = 6  # of distance, code, cost, ward, number of items, and drug
-LOOKING = noisy.looking
+LOOKS = noisy.Looks
 
 
 def tables_of(seed=0, n=N):
@@ -97,22 +97,31 @@ class Looks:
     """Looks at counts: drawn and kept for the first tables, and the same for the second; all exact counts are kept."""
 
     def __init__(self):
-        self.kept, self.exact, self.rates, self.at = [], [], [], 0
+        self.kept, self.exact, self.shares, self.at = [], [], [], 0
 
-    def __call__(self, key):
-        look = LOOKING(key)
+    def __call__(self, *given):
+        look, looks = LOOKS(*given), self
 
-        def again(counts, rate):
-            self.exact.append(counts.copy())
-            if self.at == len(self.kept):
-                self.kept.append(look(counts, rate))
-                self.rates.append(rate)
-            elif self.kept[self.at].shape != counts.shape:  # of another edge, or of other columns
-                self.kept[self.at] = look(counts, rate)
-            self.at += 1
-            return self.kept[self.at - 1]
+        def again(draw, seen, share):
+            looks.exact.append(seen.copy())
+            if looks.at == len(looks.kept):
+                looks.kept.append(draw(seen, share))
+                looks.shares.append(share)
+            elif np.shape(looks.kept[looks.at]) not in ((), seen.shape):  # of another edge, or of other columns
+                looks.kept[looks.at] = draw(seen, share)
+            looks.at += 1
+            return looks.kept[looks.at - 1]
 
-        return again
+        class Again:
+            deviation = look.deviation
+
+            def __call__(self, counts, share):
+                return again(look, counts, share)
+
+            def choose(self, scores, share):
+                return again(look.choose, scores, share) % len(scores)  # of other columns there are fewer edges
+
+        return Again()
 
 
 def published(units, columns):
@@ -136,7 +145,7 @@ def compare(place, *, promise=None, links=LINKS, rows=4000, seed=0):
     one = tables_of(seed)
     two, looks, made = another(one, place, rows, seed), Looks(), []
     columns = None
-    with patch.object(noisy, "looking", looks):
+    with patch.object(noisy, "Looks", looks):
         for number, tables in enumerate((one, two) if seed % 2 else (two, one)):
             looks.at = 0
             units = units_of(promise, links).fit(tables)
@@ -153,6 +162,9 @@ def moved(looks):
     d = n // 3  # levels, scores of edges, pairs of edges, and two looks at cells: 3 d - 2 + 2
     found = []
     for at, (one, two) in enumerate(zip(looks.exact[:n], looks.exact[n:], strict=True)):
+        if one.shape != two.shape:  # what is looked at hangs on the rows
+            found.append(max(one.size, two.size) + 2)
+            continue
         steps = np.abs(one - two)
         found.append(int(steps.max() if d <= at < 2 * d - 1 else steps.sum()))
     return found, d
@@ -208,15 +220,13 @@ def test_records_of_others_do_not_change_and_neither_do_their_columns():
 )
 def test_looks_take_the_level_that_is_promised_and_no_more(promise, found):
     looks = Looks()
-    with patch.object(noisy, "looking", looks):
+    with patch.object(noisy, "Looks", looks):
         units = units_of(promise).fit(tables_of())
     profile = len(units._rows.columns)
     d = profile + 2 * PAIRS
-    *spent, of_design, of_fresh = np.split(np.array(looks.rates), [d, 2 * d - 1, 3 * d - 2, 3 * d - 1])
-    levels, edges, pairs = spent
-    eps = 2 if promise is None else 8
-    assert (sum(levels) + 2 * sum(edges) + sum(pairs) + sum(of_design), sum(of_fresh)) == (eps, eps)
-    assert len(set(levels)) == 1 + found
+    *of_rows, of_fresh = looks.shares
+    assert (len(of_rows), sum(of_rows), of_fresh) == (3 * d - 1, 1, 1)
+    assert len(set(of_rows[:d])) == 1 + found
 
 
 # ------------------------------------------------------------------------------------------ faults that show
@@ -387,14 +397,14 @@ def audited(runs):
 
 @pytest.mark.slow
 def test_an_audit_finds_no_more_than_is_promised():
-    assert audited(60) <= 2 * AUDITED
+    assert audited(36) <= 2 * AUDITED
 
 
 @pytest.mark.slow
 def test_an_audit_finds_a_fault():
     """Of counts; each of the others changes what `compare` finds, too."""
     with counting_all_rows():
-        assert audited(60) > 2 * AUDITED
+        assert audited(36) > 2 * AUDITED
 
 
 @pytest.mark.slow
@@ -498,7 +508,7 @@ def test_values_that_are_found_are_those_of_the_root():
 
 def test_the_report_speaks_of_units():
     report = units_of().fit(tables_of()).report_
-    assert "makes a unit's secret at most 90.1 times as likely" in report.facts.people  # 1.65 e^4, rounded up
+    assert "makes a unit's sensitive value at most 90.1 times as likely" in report.facts.people  # 1.65 e^4, rounded up
     section = report.sections[0]
     assert section.title == "Units under differential privacy"
     assert "row" not in section.words
@@ -537,7 +547,7 @@ def test_a_policy_declares_what_rows_come_to():
     tables["visits"] = tables["visits"].fillna({"ward": "z"})
     assert UnitRelease(sz.Policy.from_dict(document)).fit(tables).report_.facts.record_dp == (2.0, 0.0)
     document["channel"]["bins"] = BINS | {"calls: cost": [0, 1]}
-    with pytest.raises(sz.errors.PolicyError, match="'calls: cost', which is no column"):
+    with pytest.raises(sz.errors.PolicyError, match="'calls: cost', which is not a"):
         sz.Policy.from_dict(document)
 
 
@@ -555,7 +565,10 @@ def test_a_policy_declares_what_rows_come_to():
         ({"bins": {n: own for n, own in BINS.items() if n != "visits: distance of day"}}, "'visits: distance of day'"),
         ({"promise": RecordDP(1.0, VALUES | {"visits: code": ["A"]})}, "'visits: code' has rows with a value"),
         ({"promise": RecordDP(1.0, VALUES | {"visits: ward": ["x", "y"]})}, "'visits: ward' has rows with a value"),
-        ({"promise": RecordDP(1.0, VALUES | {"visits: job": ["x"]})}, "'visits: job', which is no sensitive or public"),
+        (
+            {"promise": RecordDP(1.0, VALUES | {"visits: job": ["x"]})},
+            "'visits: job', which is not a sensitive or public",
+        ),
         ({"promise": RecordDP(1.0, {n: v for n, v in VALUES.items() if n != "items: drug"})}, "'items: drug'"),
     ],
 )
@@ -568,5 +581,5 @@ def test_units_without_a_root_and_rows_of_nobody_are_refused():
     design = sz.LatentClassRelease(BUDGET, sensitive="ill", confidence=0.9, record_dp=RecordDP(1.0, VALUES))
     with pytest.raises(InvalidParameter, match="name it with root="):
         UnitRelease(design, "patient", {"visits": Child()})
-    with pytest.raises(ColumnError, match="belong to nobody: with record_dp leave them out"):
+    with pytest.raises(ColumnError, match="without a person: with record_dp leave them out"):
         units_of().fit(tables_of() | {"visits": hospital(N, nobody=3)["visits"].assign(ward="x")})

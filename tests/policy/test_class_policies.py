@@ -119,12 +119,12 @@ INVALID = {
     ),
     "noise without confidence": (edited(NOISY, "confidence = 0.9", ""), "channel.secret_dp needs a confidence"),
     "noise and kept rows": (
-        edited(NOISY, "version = 1", 'version = 1\nrows = "keep"'),
-        'rows = "keep" is allowed after',
+        edited(PRIVATE, "version = 1", 'version = 1\nrows = "keep"'),
+        'rows = "keep" looks at every',
     ),
     "noise and units": (
         edited(NOISY.replace("version = 1", 'version = 1\nledger = "units"'), "[columns]", '[columns]\nunit = "who"'),
-        "columns.unit asks for a ledger that counts secrets without noise",
+        "columns.unit asks for a ledger that counts sensitive values without noise",
     ),
     "noise and a receipt": (edited(NOISY, "version = 1", 'version = 1\nreceipt = "own"'), "receipt lets a release be"),
     "rows without confidence": (edited(PRIVATE, "confidence = 0.9", ""), "channel.record_dp needs a confidence"),
@@ -141,8 +141,10 @@ INVALID = {
     "noise of level 0": (edited(NOISY, "eps = 1,", "eps = 0,"), "channel.secret_dp.eps must be a finite number > 0"),
     "values as text": (edited(NOISY, '["flu", "none"]', '"flu"'), "values.illness must be an array of texts"),
     "noise on tuples": (
-        edited(TUPLES, "min_count = 10", "secret_dp = { eps = 1, delta = 1e-6 }"),
-        "watchdog does not have it",
+        edited(TUPLES, "min_count = 10", "secret_dp = { eps = 1, delta = 1e-6 }").replace(
+            "watchdog", "randomized-response"
+        ),
+        "randomized-response does not have it",
     ),
     "classes of tuples": (edited(TUPLES, "min_count = 10", "n_classes = 3"), "watchdog does not have it"),
 }

@@ -64,6 +64,10 @@ CASES = {
         table(names("s", ILL), kind=names("k", noisy(ILL, 2))), "", "limit",
         {"budget": ["at_most", "at_least"]},
     ),
+    "combinations that nobody shares": (
+        table(names("s", ILL), **{f"q{j}": names("a", noisy(KINDS, 6)) for j in range(30)})[:650], "", "q0",
+        {"columns": ["drop"]},
+    ),
 }  # fmt: skip
 
 
@@ -83,7 +87,7 @@ def taken_over(text: str, printed: str) -> sz.Policy:
     for line in lines:
         if line.startswith("["):
             where = line.strip("[]").split(".")
-        elif "taken out" in line:
+        elif "left out, if these" in line:
             del values["channel"]["confidence"]
         elif line:
             written = re.sub(r"^# ", "", line).replace("[low, ..., high]", "[0, 7, 15]")
@@ -143,12 +147,50 @@ def test_why_generated_rows_are_linked_to_none_is_said_first_and_mended(share, t
     plan = make_plan(sz.Policy.from_toml(text), "raw.parquet")
     for words in (report.to_text(full=False), plan.to_text()):
         told = " ".join(words.split())
-        assert "no generated row depends on a row of the table, but on the model of them all (a rare secret" in told
+        assert (
+            "generated rows follow the model of the whole table, and no single row of it (a rare sensitive value"
+            in told
+        )
         assert "join the rare values of the sensitive columns, under [join] in the policy" in told
     assert [(line.table, line.key) for line in plan.proposals] == [("join", "secret")]
-    mended = sz.release_file("raw.parquet", "b.parquet", taken_over(text, plan.to_text()))
-    assert mended.lack is None
-    assert mended.summary["mutual_information"] > 1e-9
+    # So does what the line names next: to drop the rows.
+    assert "or drop their rows" in told
+    raw[raw["secret"] != "C"].to_parquet("fewer.parquet", index=False)
+    for source, policy in (("raw", taken_over(text, plan.to_text())), ("fewer", sz.Policy.from_toml(text))):
+        mended = sz.release_file(f"{source}.parquet", f"{source}_out.parquet", policy)
+        assert mended.lack is None
+        assert mended.summary["mutual_information"] > 1e-9
+
+
+NAMED = table(
+    names("s", ILL),
+    **{f"q{j}": names("a", noisy(ILL, 2)) for j in range(3)},
+    person=[f"Person {'abcdefghij'[j % 10]}{j} of the village" for j in RNG.permutation(N)],
+    town=[f"T{j}" for j in RNG.integers(0, 1000, N)],
+)
+
+
+@pytest.mark.parametrize("mechanism", ["latent-classes", "auto", "subset-merging"])
+def test_texts_that_name_rows_and_texts_of_many_values_are_left_out_or_grouped_as_a_plan_prints(
+    mechanism, tmp_path, monkeypatch
+):
+    """A refused table has lines too: a column to drop, and a file of wider names for a text."""
+    monkeypatch.chdir(tmp_path)
+    NAMED.to_parquet("raw.parquet")
+    text = policy_text(NAMED, "").replace("subset-merging", mechanism)
+    plan = make_plan(sz.Policy.from_toml(text), "raw.parquet")
+    assert "person" in str(plan.refusal)
+    printed = plan.to_text()
+    assert 'drop = ["person"]  # a different text in most rows, which names them' in printed
+    assert 'town = "town.csv"' in printed
+    lines = [f"T{j};towns {j // 50}" for j in range(1000)]
+    (tmp_path / "town.csv").write_text("\n".join(lines) + "\n")
+    report = sz.release_file("raw.parquet", "out.parquet", taken_over(text, printed), allow_useless=False)
+    out = pd.read_parquet("out.parquet")
+    assert list(out.columns) == ["q0", "q1", "q2", "town"]
+    assert (out["town"].str.startswith("towns")).mean() > 0.9
+    assert (out["town"] == "(other)").mean() < 0.05  # of towns that ten rows have
+    assert not report.useless
 
 
 def test_a_plan_of_several_sensitive_columns_scores_the_adversary(tmp_path):

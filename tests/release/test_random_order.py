@@ -123,9 +123,9 @@ def test_what_is_found_is_what_a_slow_twin_counts(seed, monkeypatch):
             both = [i for i in mids if (rows[i - 1], rows[i + 1]) == (a, b)]
             of_c = sum(rows[i] == c for i in mids)
             logs.append(float(log_overlap(sum(rows[i] == c for i in both), len(both), of_c, len(mids))))
-        add("beside both neighbours", min(logs) + math.log(3 * 54))
+        add("next to both neighbours", min(logs) + math.log(3 * 54))
     assert set(found) == set(slow)
-    assert {where.split()[0] for where in slow} == {"in", "beside"}
+    assert {where.split()[0] for where in slow} == {"in", "next"}
     for where, logs in slow.items():
         assert sorted(found[where]) == pytest.approx(sorted(logs), rel=1e-4)
 

@@ -16,7 +16,7 @@ from sanitize.transformers import LatentClassRelease, SecretDP, SubsetMerging, W
 
 DF = sz.datasets.load_titanic()
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)
-ALONE = "Counts this release alone: others of the same rows add to it; a ledger counts."
+ALONE = "This covers this release only; further releases of the same rows add to it."
 SHORT = 80  # columns of a terminal: one line
 
 
@@ -34,7 +34,7 @@ def in_every_view(report, words):
         for view in (report, again):
             assert view.to_text(audience=audience).splitlines().count(words) == 1
             page = view.to_html(audience=audience)
-            assert page.count("<p>Counts") == page.count(words.replace("'", "&#39;")) == 1
+            assert page.count("<li>This covers") == page.count(words.replace("'", "&#39;")) == 1
     return True
 
 
@@ -54,7 +54,7 @@ def test_so_does_one_that_is_refused():
 
 
 def test_an_audit_counts_its_columns():
-    words = "Counts these columns alone: what else is released of the same rows adds to it."
+    words = "This covers these columns only; other releases of the same rows add to it."
     assert in_every_view(sz.audit(DF, sensitive="survived", public=["class", "sex"]), words)
 
 
@@ -63,7 +63,7 @@ def test_differential_privacy_adds_up_by_fits():
     noisy = LatentClassRelease(
         LiftBudget.symmetric(1.0), sensitive="survived", confidence=0.9, secret_dp=secret_dp, n_classes=2
     )
-    words = "Counts this release alone: eps and delta of other fits of these rows add to it."
+    words = "This covers this release only; eps and delta of all fits of these rows add up."
     assert in_every_view(noisy.fit(DF).report_, words)
 
 
@@ -74,13 +74,13 @@ def test_with_a_ledger_the_line_is_what_the_ledger_says(tmp_path, suffix):
     for number in (1, 2):
         target = tmp_path / f"{number}{suffix}"
         report = sz.release_file(tmp_path / "raw.parquet", target, merging(), ledger=ledger)
-        words = f"Counts this release alone: all {number} in its ledger are within the ledger's budget."
+        words = f"This covers this release only; all {number} in its ledger are within its limit."
         assert in_every_view(report, words)
     together = ledger.check(DF, merging().fit(DF))
-    assert in_every_view(together, "Counts all 3 in the ledger of these rows: one that is not recorded adds to them.")
+    assert in_every_view(together, "This covers all 3 releases in the ledger; one that is not recorded adds to them.")
     with pytest.raises(LedgerExceeded) as refused:
         ledger.check(DF, merging(["class", "sex"]).fit(DF))
-    assert refused.value.report.to_dict()["verdict"]["alone"].startswith("Counts all 3 ")
+    assert refused.value.report.to_dict()["verdict"]["alone"].startswith("This covers all 3 ")
 
 
 def test_workers_say_what_the_ledger_says(tmp_path):

@@ -80,7 +80,7 @@ def test_columns_of_classes_are_those_of_the_raw_table():
     assert [column.column for column in report.kept] == ["age", "pay"]
     mean = report.summary["mean_column_utility"]
     page = report.to_html()
-    assert f"Keeps {100 * mean:.3g} % of what each column says by itself, in the mean" in page
+    assert f"Keeps {100 * mean:.3g} % of the information in each column, on average" in page
     assert "by the classes of the raw rows" not in page
 
 

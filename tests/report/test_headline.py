@@ -10,11 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
+from sanitize.core.budgets import budget_words
 from sanitize.errors import ReleaseWarning, SourceError
 from sanitize.report import LeakageReport, ReleaseFacts
 from sanitize.report import _headline as words
@@ -72,7 +74,7 @@ def test_the_table_of_the_guide_is_what_the_library_says() -> None:
         verdict, colour = report.to_dict()["verdict"], words.colour(report.to_dict())
         hues = {"good": "green", "doubt": "amber", "bad": "red", "plain": "blue"}
         state = f'`"{report.state}"`' + (", `useless`" if report.useless else "")
-        claim = re.sub(r" (A|No) secret becomes .*?\.(?= Next|$)", "", verdict["sentence"])
+        claim = re.sub(r" (A|No) sensitive value becomes .*?\.$", "", verdict["sentence"])
         rows.append((situation, state, hues[colour], verdict["headline"], claim))
     assert guide() == rows, "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -90,7 +92,7 @@ def test_one_pair_of_figures_is_of_the_file_and_one_of_the_source(confidence: fl
     ]
     assert population_lifts[0] <= float(told[1][0])
     assert float(told[1][1].rstrip(",")) <= population_lifts[1]
-    assert report.to_dict()["verdict"]["sentence"].endswith(" for the source.")
+    assert report.to_dict()["verdict"]["sentence"].endswith(" in the population.")
 
 
 @pytest.mark.parametrize("audience", AUDIENCES)
@@ -103,7 +105,7 @@ def test_every_view_says_the_same_headline_and_sentence(situation: str, audience
     assert verdict["sentence"] in " ".join(text.split())
     assert verdict["headline"] in page.words
     assert verdict["sentence"] in " ".join(" ".join(page.words).split())
-    if not report._is_void or audience == "public":  # a finding is not saved, only what it says
+    if not report.verdict.is_void or audience == "public":  # a finding is not saved, only what it says
         saved = LeakageReport.from_json(report.to_json(audience=audience))
         assert (saved.state, saved.ok) == (report.state, report.ok)
         assert saved.useless == (report.useless and audience == "internal")
@@ -160,7 +162,7 @@ def test_state_is_about_the_source_only_if_its_worst_case_is_within_the_budget(
     assert report.state == ("refused" if not (exact and (worst or confidence is None)) else
                             "rows" if confidence is None else "source")  # fmt: skip
     assert report.ok is (report.state != "refused")
-    says_so = "and also if they are a sample of no other values" in report.to_dict()["verdict"]["sentence"]
+    says_so = "and also if they are a sample of a population" in report.to_dict()["verdict"]["sentence"]
     assert says_so is (report.state == "rows" and worst)
 
 
@@ -231,11 +233,11 @@ def with_shares(report: LeakageReport, few: int, n: int, **facts: Any) -> Leakag
 )  # fmt: skip
 def test_a_claim_is_amber_as_soon_as_most_columns_keep_next_to_nothing(few: int, n: int, told: str) -> None:
     report = with_shares(made(1000 * EVEN, confidence=0.95), few, n)
-    assert report.to_dict(audience="public")["verdict"]["headline"] == "HOLDS FOR THE SOURCE"
+    assert report.to_dict(audience="public")["verdict"]["headline"] == "HOLDS FOR THE POPULATION"
     document = report.to_dict()
     assert words.colour(document) == ("doubt" if told else "good")
-    but = f", but {told} next to nothing" if told else ""
-    assert document["verdict"]["headline"] == f"HOLDS FOR THE SOURCE{but}"
+    but = f", but {told} less than 5 % of the information" if told else ""
+    assert document["verdict"]["headline"] == f"HOLDS FOR THE POPULATION{but}"
 
 
 def test_the_reason_is_named_as_far_as_it_is_known() -> None:
@@ -250,18 +252,20 @@ def test_the_reason_is_named_as_far_as_it_is_known() -> None:
     short = {"mechanism": "tree merging", "shortage": ("rows", 9000)}
     reasons = {
         "": with_shares(sure, 27, 32),
-        " (the limit leaves this mechanism no more)": with_shares(plain, 27, 32, mechanism="watchdog"),
+        " (this mechanism keeps no more within the limit)": with_shares(plain, 27, 32, mechanism="watchdog"),
         " (the limit, or too few rows)": with_shares(sure, 27, 32, mechanism="tree merging"),
         " (too few rows: about 9,000 are needed)": with_shares(sure, 27, 32, **short),
-        " (a rare secret has too few rows)": with_shares(sure, 27, 32, mechanism="watchdog", shortage=("secret", None)),
+        " (a rare sensitive value has too few rows)": with_shares(
+            sure, 27, 32, mechanism="watchdog", shortage=("secret", None)
+        ),
         " (too few rows)": with_shares(loose, 27, 32, mechanism="watchdog"),
     }
     for reason, report in reasons.items():
         headline = report.to_dict()["verdict"]["headline"]
-        assert headline.endswith(f", but 27 of 32 columns keep next to nothing{reason}")
+        assert headline.endswith(f", but 27 of 32 columns keep less than 5 % of the information{reason}")
         assert LeakageReport.from_json(report.to_json()).to_dict() == report.to_dict()
     # More rows are no help where the limit alone leaves nothing.
-    assert "the limit leaves" in with_shares(tight, 27, 32, **short).to_dict()["verdict"]["headline"]
+    assert "this mechanism keeps no more" in with_shares(tight, 27, 32, **short).to_dict()["verdict"]["headline"]
     assert with_shares(sure, 5, 32, **short).lack is None
 
 
@@ -286,11 +290,17 @@ def test_warnings_of_a_constant_secret_and_of_single_rows() -> None:
     report = LeakageReport.measure(joint, sz.Channel.identity(3, joint.public), BUDGET)
     told = " ".join(report.to_dict()["warnings"])
     assert "the same sensitive value in every row: illness" in told
-    assert "2 of 3 combinations of the public columns stand for one row each" in told
+    assert "2 of 3 combinations of the public columns occur in one row each" in told
     assert "warnings" not in report.to_dict(audience="public")
 
 
-LIES = {"state": "source", "useless": True, "headline": "HOLDS FOR THE SOURCE", "sentence": "Fine.", "counted": False}
+LIES = {
+    "state": "source",
+    "useless": True,
+    "headline": "HOLDS FOR THE POPULATION",
+    "sentence": "Fine.",
+    "counted": False,
+}
 
 
 @pytest.mark.parametrize(("name", "value"), LIES.items())
@@ -324,9 +334,92 @@ def test_the_most_exposed_secret_is_said_in_a_persons_terms():
     """One in four has it; a row of the first symbol makes it 40 in 100, one of the second 10."""
     joint = sz.JointDistribution.from_matrix([[0.20, 0.05], [0.30, 0.45]])
     report = sz.LeakageReport.measure(joint, sz.Channel.identity(2, joint.public), sz.LiftBudget.symmetric(1.0))
-    told = "that of 25 % of the rows: by a released row it may look like 40 % at most, 10 % at least."
+    # 67.96 and 9.197 % are allowed: no figure says less than that.
+    told = (
+        "25 % of all rows have the sensitive value that becomes most likely. One released row makes this chance at "
+        "most 68 % and at least 9.19 % (allowed), and at most 40 % and at least 10 % for the distribution stated "
+        "(reached)."
+    )
     assert next(section.words for section in report.sections if section.name == "person").endswith(told)
     page = " ".join(report.to_html().split())
     assert page.count(told) == 1
     assert "raw table, in bins" not in page
     assert told not in report.to_html(audience="public")
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_whether_to_sign_follows_from_the_state_in_every_view(situation: str) -> None:
+    """A yes is never without conditions, and what is refused, seeded or not limited has none."""
+    report = SITUATIONS[situation]()
+    document = report.to_dict()
+    answer, conditions = words.sign_answer(document)
+    may = report.state in ("source", "rows") and not report.facts.seeded
+    assert answer.startswith(("Yes, if", "Only if") if may else ("No: ", "There is nothing to sign"))
+    assert bool(conditions) is may
+    page, text = " ".join(" ".join(Page(report.to_html()).words).split()), " ".join(report.to_text().split())
+    assert f"May you sign? {answer}" in page
+    assert f"May you sign? {answer}" in text
+    for condition, _ in conditions:
+        assert condition in page
+    if may:
+        whom = {"source": "random sample", "rows": "everybody" if report.n_rows else "as stated"}[report.state]
+        assert any(whom in condition for condition, _ in conditions)
+        assert any("known to be in this table" in condition for condition, _ in conditions)
+    assert "May you sign" not in report.to_html(audience="public") + report.to_text(audience="public")
+
+
+def test_relations_and_attacks_are_in_the_conditions_of_a_yes() -> None:
+    """The strongest attack on who is in the data, and how many relations are lost."""
+    document = made(merged=True, confidence=0.95).to_dict()
+    document["pairs"] = [{"state": state} for state in ("lost", "kept", "lost")]
+    found = [("ranking", 0.51), ("ranking", 0.537), ("share", 0.9)]
+    document["judgement"] = {"attacks": [{"figure": figure, "people": people} for figure, people in found]}
+    reasons = " ".join(reason for _, reason in words.sign_answer(document)[1])
+    assert "The best of 2 attacks that were tried" in reasons
+    assert "53.7 times in 100 (50 is chance)" in reasons
+    assert "2 of them are lost" in reasons
+
+
+@given(st.floats(1e-6, 20), st.floats(1e-6, 20))
+def test_a_limit_is_never_said_to_be_tighter_than_it_is(lower: float, upper: float) -> None:
+    """In times and in nats, whichever was written."""
+    for budget in (
+        sz.LiftBudget(lower=lower, upper=upper),
+        sz.LiftBudget(at_most=math.exp(upper), at_least=math.exp(-lower)),
+    ):
+        said = re.search(
+            r"less than (\S+) or more than (\S+) times as likely \(log-lift between (\S+) and (\S+) nats",
+            budget_words(budget),
+        )
+        least, most, low, high = map(float, said.groups())
+        assert least <= budget.at_least * (1 + 1e-8)
+        assert budget.at_most <= most * (1 + 1e-8)
+        assert low <= -budget.lower * (1 - 1e-8)
+        assert budget.upper <= high * (1 + 1e-8)
+
+
+def test_who_knows_columns_of_a_row_is_a_condition_of_signing_where_that_is_beyond_the_limit():
+    """One more learns from a row what the limit is not for; rare combinations that are pooled are no warning."""
+    df = sz.datasets.load_titanic()
+    settings = {"sensitive": "survived", "public": ["class", "sex"]}
+    within = sz.SubsetMerging(sz.LiftBudget(at_most=1.65, at_least=0.37), **settings).fit(df).report_
+    section = next(section for section in within.sections if section.name == "side")
+    assert section.rows[0][2] > 1.65
+    condition = (
+        f"who knows {section.rows[0][0]} of a person, the released row of that person makes a sensitive value up to"
+    )
+    page = " ".join(within.to_html().split())
+    assert condition in page
+    assert "knows any of these columns" in page
+    unlimited = sz.SubsetMerging(sz.LiftBudget(at_most=math.inf, at_least=0.3), **settings).fit(df).report_
+    assert "knows any of these columns" not in unlimited.to_html()
+    no_news = sz.SubsetMerging(sz.LiftBudget(at_most=1.001, at_least=0.999), **settings).fit(df).report_
+    assert "knows any of these columns" not in no_news.to_html()
+
+
+@pytest.mark.parametrize(("min_count", "is_warned"), [(10, False), (1, True)])
+def test_single_rows_are_warned_of_where_they_are_not_pooled(min_count, is_warned):
+    df = pd.DataFrame({"s": ["a", "b"] * 100, "x": ["u", "u", "v", "v"] * 50, "z": ["only one"] + ["others"] * 199})
+    limit = sz.LiftBudget(at_most=3, at_least=0.1)
+    report = sz.SubsetMerging(limit, sensitive="s", public=["x", "z"], min_count=min_count).fit(df).report_
+    assert ("occur in one row each" in " ".join(report.to_dict()["warnings"])) == is_warned

@@ -184,7 +184,7 @@ def test_curve_has_a_title_and_marks_where_the_figures_are():
     assert len(circles) == len(points) + 1
     most = max(p["mutual_information"] for p in points)
     shares = [(float(c["cx"].rstrip("%")), 100 - float(c["cy"].rstrip("%"))) for c in circles[:-1]]
-    wanted = sorted((100 * p["mutual_information"] / most, 100 * p["normalized_utility"]) for p in points)
+    wanted = sorted((100 * p["mutual_information"] / most, 100 * p["kept"]) for p in points)
     assert shares == [pytest.approx(pair, abs=0.01) for pair in wanted]
     assert "Privacy-utility" not in report.to_html(audience="public")
 
@@ -241,6 +241,18 @@ def test_a_distribution_that_tells_nothing_has_a_page_too():
     page = measured(np.full((2, 2), 0.25), budget=sz.LiftBudget(lower=0, upper=0)).to_html()
     assert "±0 nats" in page
     assert "nan" not in page
+
+
+def test_no_page_promises_that_nobody_finds_who_is_in_the_data_or_how_much_a_record_shows():
+    """No setting does: of a row more or less nothing is promised, with differential privacy either."""
+    report = measured(labels=[0] * len(PMF[0]), budget=sz.LiftBudget.symmetric(1))
+    words = {audience: " ".join(report.to_html(audience=audience).split()) for audience in AUDIENCES}
+    assert "Nobody is harmed by being known to be in this table." in words["internal"]
+    assert "The release does not hide who is in it." in words["internal"]
+    for page in words.values():
+        assert "whether a person is in the data, may be inferred" in page
+        assert "so it may depend on single records" in page
+        assert "record_dp" not in page
 
 
 def of_column(report: Any, column: str) -> dict[str, tuple[float, float]]:

@@ -6,12 +6,13 @@ import json
 
 import numpy as np
 import pytest
+from paper_mechanisms import paper_subset_merging, paper_subset_random_response
 
 import sanitize as sz
 from sanitize._util.sealed_text import compute_seal
 from sanitize.core.channel import Optimality
 from sanitize.errors import InvalidParameter, SourceError
-from sanitize.mechanisms import best_subset_merging, paper_subset_merging, paper_subset_random_response
+from sanitize.mechanisms import best_subset_merging
 
 OPTIMAL, CUT = Optimality("optimal", 0.0, "mergings"), Optimality("cut short", 0.012345)
 

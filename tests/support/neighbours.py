@@ -141,14 +141,22 @@ _COSTLY = ("BestSanitizer", "OptimalRandomResponse", "SubsetRandomResponse")
 
 
 def variants() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every estimator, once more with a confidence, and classes with a kept column, by a name for the case."""
+    """Every estimator, once more with a confidence or noisy counts, and classes with a kept column, by a name."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for name, kind in estimators().items():
         known = inspect.signature(kind).parameters
         found[name] = name, {}
         if "confidence" in known and name not in _COSTLY:
             found[f"{name}-confidence"] = name, {"confidence": 0.95}
-    return found | {"LatentClassRelease-keep": ("LatentClassRelease", {"keep": ()})}
+        if "secret_dp" in known:
+            more = {"confidence": 0.95} if name == "LatentClassRelease" else {}
+            found[f"{name}-secret_dp"] = name, {"secret_dp": 1.0, **more}
+    kept = {
+        "LatentClassRelease-keep": {"keep": ()},
+        # Little noise: with much of it the kept column is beyond the limit now and then, by chance.
+        "LatentClassRelease-keep-secret_dp": {"keep": (), "secret_dp": 20.0},
+    }
+    return found | {variant: ("LatentClassRelease", settings) for variant, settings in kept.items()}
 
 
 def _known(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,6 +171,10 @@ def make(name: str, case: Case, settings: Mapping[str, Any]) -> Any:
     if "keep" in settings:  # the first public column, within a limit that it meets by itself
         settings = {**settings, "keep": list(case.public[:1])}
         asked |= {"public": list(case.public[1:]), "budget": sz.LiftBudget(at_most=9, at_least=0)}
+    if "secret_dp" in settings:  # the level alone, as values are those of the case
+        values = sorted(set(case.frame[case.sensitive]))
+        promise = transformers.SecretDP(settings["secret_dp"], 1e-6, {case.sensitive: values})
+        settings = {**settings, "secret_dp": promise}
     return kind(**_known(kind, {name: value for name, value in asked.items() if value is not None}), **settings)
 
 

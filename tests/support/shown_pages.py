@@ -18,7 +18,7 @@ def shown_reports(adult: pd.DataFrame | None = None) -> dict[str, Any]:
     """Five reports by name; the first and the third of Adult where it is at hand, of a table like it otherwise."""
     table = census() if adult is None else adult
     study = sz.datasets.load_framingham()
-    secret, budget = ["heart_disease"], sz.LiftBudget(lower=1.0, upper=0.7)
+    secret, budget = ["heart_disease"], sz.LiftBudget(at_most=2, at_least=0.37)
     reports = {
         "columns": _classifier(sz.SubsetMerging(budget, confidence=0.95), table, ["income"], ["education", "race"]),
         "study": _classifier(sz.OptimalRandomResponse(budget), study, secret, ["cholesterol", "blood_pressure"]),

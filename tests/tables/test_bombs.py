@@ -236,7 +236,7 @@ def test_a_page_that_unfolds_to_more_than_the_footer_says_is_refused_before_it_d
     assert content[at : at + 3] == bytes([0x15, 0, 0x15])  # field 1, a data page; field 2, its size
     assert list(ParquetSource.open(path)._file_batches(path, ["x"], 10, None))
     path.write_bytes(content[: at + 3] + varint(63) + content[at + 4 :])
-    with pytest.raises(SourceError, match="is damaged: the pages of a column hold other than its footer says"):
+    with pytest.raises(SourceError, match="is damaged: the pages of a column do not match its footer"):
         list(ParquetSource.open(path)._file_batches(path, ["x"], 10, None))
 
 

@@ -300,12 +300,12 @@ def test_a_folder_of_csv_is_one_table(titanic, tmp_path):
     assert parts.summary == whole.summary
     assert sorted(os.listdir(tmp_path / "out")) == ["part-00000.parquet", "part-00001.parquet"]
     write(tmp_path / "in" / "c.csv", "class,sex\n")
-    with pytest.raises(SourceError, match=r"c\.csv has other columns"):
+    with pytest.raises(SourceError, match=r"c\.csv has no column 'age', compared with a\.csv"):
         release_file(tmp_path / "in", tmp_path / "out2", sailors())
 
 
 def test_compressed_text_is_not_written(titanic, tmp_path):
-    with pytest.raises(TargetError, match="of a kind that is not written"):
+    with pytest.raises(TargetError, match="a suffix that cannot be written"):
         release_file(titanic, tmp_path / "out.csv.gz", sailors())
 
 
@@ -402,7 +402,7 @@ def test_one_released_column_with_a_mark_in_its_name_reads_back_as_one(name, tmp
 
 
 def test_tabs_are_not_written(tmp_path):
-    with pytest.raises(TargetError, match=r"name a \.csv or a \.parquet"):
+    with pytest.raises(TargetError, match=r"name a \.csv or \.parquet"):
         release_file(write(tmp_path / "in.tsv", "s\tx\np\ta\nn\tb\n"), tmp_path / "out.tsv", merging())
 
 
@@ -505,6 +505,6 @@ def test_functions_refuse_what_cannot_stand_between_fields(mark, tmp_path):
         lambda: audit_file(raw, ["s"], ["age"], description=TableDescription(delimiter=mark)),
         lambda: verify_file(raw, raw, sanitizer, description=TableDescription(delimiter=mark)),
     ):
-        with pytest.raises(InvalidParameter, match="delimiter must be one sign"):
+        with pytest.raises(InvalidParameter, match="delimiter must be one character"):
             call()
     assert [path.name for path in tmp_path.iterdir()] == ["raw.csv"]

@@ -142,6 +142,11 @@ SPELLINGS = {
     "thousands": ['"1,234"', '"12,345,678.5"', "7"],
     "Swiss thousands": ["1'234.5", "12'345", "7"],
     "thousands of blanks": ["1 234.5", "12 345", "7"],
+    "thousands of blanks that do not break": ["1\u00a0234.5", "12\u202f345", "1\u2009234"],
+    "Swiss thousands of typesetters": ["1\u2019234.5", "12\u2019345", "7"],
+    "minus of typesetters": ["\u22121", "-2.5", "7"],
+    "whole numbers with a minus of typesetters": ["\u22121", "-2", "7"],
+    "extended marks": ["1", ".a", "2.5"],
     "decimal commas": ['"1,5"', '"2,25"', "7"],
     "German": ['"1.234,5"', '"2,25"', '"12.345.678,00"'],
     "all digits": ["0.12345678901234567", "7", "3.1415926535897931"],
@@ -153,7 +158,11 @@ SPELLINGS = {
 }
 NUMBERS = {
     "plus signs": [1, 2.5, -3], "exponents": [1e5, 2e-3, 7], "blanks": [1, 2, 3.5], "thousands": [1234, 12345678.5, 7],
-    "Swiss thousands": [1234.5, 12345, 7], "thousands of blanks": [1234.5, 12345, 7], "decimal commas": [1.5, 2.25, 7],
+    "Swiss thousands": [1234.5, 12345, 7], "thousands of blanks": [1234.5, 12345, 7],
+    "thousands of blanks that do not break": [1234.5, 12345, 1234],
+    "Swiss thousands of typesetters": [1234.5, 12345, 7],
+    "minus of typesetters": [-1, -2.5, 7], "whole numbers with a minus of typesetters": [-1, -2, 7],
+    "extended marks": [1, None, 2.5], "decimal commas": [1.5, 2.25, 7],
     "German": [1234.5, 2.25, 12345678], "all digits": [0.12345678901234567, 7, 3.1415926535897931],
     "empty quotes": [1, None, 2.5], "words": [1, None, 2.5], "sheets": [1, None, 2.5], "dashes": [1, None, 2.5],
     "infinite": [1, np.inf, -np.inf],
@@ -197,6 +206,9 @@ def test_what_is_no_number_leaves_a_column_as_it_stands(text, tmp_path):
         (["3/2/2020", "12/31/1999"], "%m/%d/%Y"),
         (["31.12.1999 07:15", "1.1.2000 23:59"], "%d.%m.%Y %H:%M"),
         (["2024-01-31T12:00:00Z", "2024-01-31T12:00:00.5+02:00"], "date"),
+        (["0000-00-00", "2024-01-31"], "date"),
+        (["00.00.0000", "31.01.2024"], "%d.%m.%Y"),
+        (["0000-00-00 00:00:00", "2024-01-31 07:15:00"], "date"),
         (["30.2.2020", "1.1.2020"], None),
         (["99999999", "20240131"], None),
         (["2024-13-01"], None),
@@ -290,8 +302,8 @@ POLICY = {
     ("more", "says"),
     [
         ({"types": {"x": "quantiti"}}, "did you mean 'quantity'"),
-        ({"types": {"x": "%d"}}, "how its dates are written"),
-        ({"source": {"decimal": ",", "thousands": ","}}, "two different signs"),
+        ({"types": {"x": "%d"}}, "the format of its dates"),
+        ({"source": {"decimal": ",", "thousands": ","}}, "two different characters"),
         ({"source": {"header": "no"}}, "source.header must be"),
         ({"source": {"missing": "NA"}}, "source.missing must be"),
         ({"source": {"decimals": ","}}, "did you mean 'decimal'"),
@@ -338,6 +350,65 @@ def test_weights_and_row_numbers_are_not_offered(name, tmp_path, capsys):
         drafted = tomllib.loads(capsys.readouterr().out)
         assert drafted["types"] == {first: "row number", name: "weight", "town": "category", "ill": "category"}
         assert drafted["columns"]["drop"] == [first, name]
+
+
+MOSTLY = {
+    "a word of one's own": ([str(j * 37 % 90) for j in range(95)], ["did not say"] * 5, "numbers", "quantity"),
+    "below what can be measured": ([f"{j * 37 % 90 / 10}" for j in range(90)], ["<0.5"] * 10, "numbers", "quantity"),
+    "an open end": ([str(j % 90) for j in range(98)], ["90+", "90+"], "numbers", "quantity"),
+    "one text in a column that names rows": ([str(j * 7919) for j in range(99)], ["see below"], "numbers", "quantity"),
+    "thousands": ([f'"{1 + j},{j % 9}00"' for j in range(99)], ["about 5000"], "numbers", "quantity"),
+    "dates": ([f"{1 + j % 28}.{1 + j % 12}.1980" for j in range(95)], ["in spring"] * 5, "dates", "date"),
+    "dates in two forms": ([f"1980-01-{1 + j % 28:02}" for j in range(95)], ["1980"] * 5, "dates", "date"),
+}
+
+
+@pytest.mark.parametrize("name", MOSTLY)
+def test_texts_most_of_which_are_numbers_or_dates_say_what_to_do(name, tmp_path, capsys):
+    """One odd text makes texts of all; its owner reads how to list it, which mends the column."""
+    texts, others, kind, meaning = MOSTLY[name]
+    rows = "".join(f"{text},{'pn'[place % 2]}\n" for place, text in enumerate([*texts, *others]))
+    (tmp_path / "raw.csv").write_text(f"x,s\n{rows}")
+    assert main(["init", str(tmp_path / "raw.csv")]) == 0
+    text = capsys.readouterr().out
+    drafted = tomllib.loads(text)
+    assert drafted["types"]["x"] in ("category", "code", "identifier")
+    [line] = [line for line in text.splitlines() if line.startswith('"x" = ')]
+    assert line.endswith(f', most of them {kind}: if the others mean "missing", list them there and write "{meaning}"')
+    assert not any(other in text for other in others if not other.isdigit())
+    said = sz.TableDescription(missing=sorted({*others}), types={"x": meaning})
+    [batch] = (table := CsvSource.open(tmp_path / "raw.csv", description=said)).batches(table.files[0], ["x"])
+    assert batch["x"].null_count == len(others)
+
+
+@pytest.mark.parametrize("texts", [["A10", "250"], ["01067", "89073"], ["1-2", "3-4"], ["a", "b"], ["1", "2"]])
+def test_of_other_texts_nothing_is_said(texts, tmp_path, capsys):
+    (tmp_path / "raw.csv").write_text("x,s\n" + "".join(f"{text},p\n" for text in texts * 40))
+    assert main(["init", str(tmp_path / "raw.csv")]) == 0
+    assert "most of them" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sign", [" ", "#", "^", "~"])
+def test_a_table_of_one_column_asks_for_the_sign_between_fields(sign, tmp_path, capsys):
+    rows = [["ill", "town", "age"], *(["pn"[age % 2], "abba"[age], str(age)] for age in range(4))]
+    (tmp_path / "raw.csv").write_text("\n".join(map(sign.join, rows)) + "\n")
+    assert main(["init", str(tmp_path / "raw.csv")]) == 0
+    assert "name another one with --delimiter" in capsys.readouterr().out
+    asked = ["release", str(tmp_path / "raw.csv"), "-o", str(tmp_path / "out.csv"), "-s", "ill", "-x", "town"]
+    assert main([*asked, "--at-most", "2", "--at-least", "0"]) == 3
+    assert "name another sign with --delimiter" in capsys.readouterr().err
+    assert main(["init", str(tmp_path / "raw.csv"), "--delimiter", sign]) == 0
+    text = capsys.readouterr().out
+    assert list(tomllib.loads(text)["types"]) == rows[0]
+    assert "--delimiter" not in text
+
+
+def test_two_texts_with_digits_are_a_category(tmp_path, capsys):
+    (tmp_path / "raw.csv").write_text(
+        "income,group\n" + "".join(f"{'<=' if j % 3 else '>'}50K,g{j % 3}\n" for j in range(99))
+    )
+    assert main(["init", str(tmp_path / "raw.csv")]) == 0
+    assert tomllib.loads(capsys.readouterr().out)["types"] == {"income": "category", "group": "code"}
 
 
 def test_a_weight_of_a_body_is_a_quantity(tmp_path, capsys):

@@ -72,7 +72,7 @@ def test_feather_is_refused_with_the_way_out(suffix, tmp_path):
         "release", tmp_path / "raw.parquet", "-o", tmp_path / f"out{suffix}", *ROLE, *type_cases.BUDGET
     )
     assert (code, len(lines)) == (4, 1)
-    assert lines[0].endswith("is of a kind that is not written; name a .csv or a .parquet")
+    assert lines[0].endswith("has a suffix that cannot be written; name a .csv or .parquet file")
 
 
 @pytest.mark.parametrize("index", [-2, -1, 3, 2**32])

@@ -183,7 +183,7 @@ def test_a_link_is_no_target(raw, tmp_path, capsys):
     (tmp_path / "link.parquet").symlink_to(tmp_path / "kept.parquet")
     for more in ([], ["--force"]):
         assert release(raw, "-o", tmp_path / "link.parquet", *more) == 4
-    assert "name what it leads to" in capsys.readouterr().err
+    assert "name the file that it leads to" in capsys.readouterr().err
     assert (tmp_path / "link.parquet").is_symlink()
     assert (tmp_path / "kept.parquet").read_text() == "kept"
 

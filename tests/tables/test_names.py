@@ -106,7 +106,7 @@ DEEP = {
 @pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
 def test_deep_nesting_is_refused_before_it_costs_memory(text):
     """Thirty kilobytes used to take gigabytes or end in a RecursionError."""
-    with pytest.raises(PolicyError, match=r"is no policy: .*more than 20"):
+    with pytest.raises(PolicyError, match=r"is not a policy: .*more than 20"):
         Policy.from_toml(text + "\n" + POLICY)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import sanitize as sz
 from sanitize.errors import ColumnError, SourceError
+from sanitize.tables.files.csv import CsvSource
 from sanitize.tables.files.open import open_source
 from sanitize.tables.files.parquet import ParquetSource
 
@@ -72,7 +73,7 @@ def test_parts_that_differ_harmlessly_are_one_table(name, turned, tmp_path):
     [
         ({"x": ["a"]}, {"y": ["a"]}, r"b\.parquet has no column 'x', compared with a\.parquet"),
         ({"x": ["a"]}, {"x": ["a"], "y": [1]}, r"b\.parquet has a column 'y' more, compared with a\.parquet"),
-        ({"x": ["a"]}, {"x": [1]}, r"b\.parquet has int64 in the column 'x' where a\.parquet has string"),
+        ({"x": ["a"]}, {"x": [1]}, r"b\.parquet has int64 in the column 'x' but a\.parquet has string"),
         ({"x": [1]}, {"x": [datetime.date(2024, 1, 1)]}, r"b\.parquet has date32\[day\] in the column 'x'"),
         ({"x": ["a"]}, {"x": [b"a"]}, r"b\.parquet has binary in the column 'x'"),
         ({"x": [True]}, {"x": [1]}, r"b\.parquet has int64 in the column 'x'"),
@@ -83,6 +84,40 @@ def test_parts_that_differ_are_named(first, second, says, tmp_path):
         pq.write_table(pa.table(columns), tmp_path / f"{file}.parquet")
     with pytest.raises(SourceError, match=says):
         ParquetSource.open(tmp_path)
+
+
+TEXT_PARTS = {
+    "columns in another order": "x,n,s\nb,2,n\n",
+    "another line end": "s,x,n\r\nn,b,2\r\n",
+    "quotes": '"s","x","n"\n"n","b","2"\n',
+    "a decimal": "n,s,x\n2.0,n,b\n",
+}
+
+
+@pytest.mark.parametrize("name", TEXT_PARTS)
+def test_parts_of_text_that_differ_harmlessly_are_one_table(name, tmp_path):
+    (tmp_path / "a.csv").write_text("s,x,n\np,a,1\n")
+    (tmp_path / "b.csv").write_text(TEXT_PARTS[name], newline="")
+    source = CsvSource.open(tmp_path, description=sz.TableDescription(types={"n": "quantity"}))
+    read = [batch for file in source.files for batch in source.batches(file, ["n", "x", "s"])]
+    columns = {key: [value for batch in read for value in batch[key].to_pylist()] for key in ("s", "x", "n")}
+    assert columns == {"s": ["p", "n"], "x": ["a", "b"], "n": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("second", "says"),
+    [
+        ("s,y\nn,b\n", r"b\.csv has no column 'x', compared with a\.csv"),
+        ("s,x,y\nn,b,1\n", r"b\.csv has a column 'y' more, compared with a\.csv"),
+        ("s,x,x\nn,b,1\n", r"b\.csv has a column 'x' more"),
+        ("s\nn\n", r"b\.csv has no column 'x'"),
+    ],
+)
+def test_parts_of_text_that_differ_are_named(second, says, tmp_path):
+    (tmp_path / "a.csv").write_text("s,x\np,a\n")
+    (tmp_path / "b.csv").write_text(second)
+    with pytest.raises(SourceError, match=says):
+        CsvSource.open(tmp_path)
 
 
 @pytest.mark.parametrize("dtype", [pa.int64(), pa.float64(), pa.decimal128(9, 2), pa.int8()])

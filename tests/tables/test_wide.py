@@ -87,7 +87,7 @@ def test_columns_that_are_not_there_are_named_up_to_ten():
     assert "'other 9', ... in the table" in str(caught.value)
     assert len(str(caught.value)) < 500
     assert len(caught.value.absent_columns) == N
-    with pytest.raises(ColumnError, match=r"does not list the columns 'other 0', .*, 'other 9', \.\.\. of the source"):
+    with pytest.raises(ColumnError, match=r"does not list the columns 'other 0', .*, 'other 9', \.\.\. of the table"):
         policy([]).check(["s", "c0", *others])
 
 

@@ -359,7 +359,7 @@ def test_keeping_the_sensitive_columns_fails_the_report():
     df = people()
     sanitizer = gaussian(keep_sensitive=True).fit(df)
     assert not sanitizer.report_.ok
-    with pytest.warns(UserWarning, match="not for release"):
+    with pytest.warns(UserWarning, match="is not for release"):
         assert "ill" in sanitizer.transform(df).columns
 
 

@@ -56,9 +56,9 @@ def rows_with(released: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
 def test_tuples_print_what_ten_rows_have(sanitizer):
     sanitizer = sanitizer.set_params(public=COLUMNS, sensitive="ill", random_state=0)
     assert rows_with(sanitizer.fit_transform(DF), DF).min() >= 10
-    assert "at least 10 rows, maybe all of one person" in str(sanitizer.report_)
+    assert "at least 10 rows, perhaps all of one person" in str(sanitizer.report_)
     loose = sanitizer.set_params(min_count=0).fit(DF).report_
-    assert "Of people nothing is promised" in str(loose)
+    assert "does not keep people from being recognised" in str(loose)
     assert any("min_count=10 pools them" in note for note in loose.facts.warnings)
 
 
@@ -75,5 +75,5 @@ def test_classes_write_rows_of_single_people_as_often_as_rows_of_outsiders():
 def test_a_joint_release_says_that_its_parts_side_by_side_are_somebodys():
     parts = [("one", SubsetMerging(public="age")), ("other", SubsetMerging(public="town"))]
     report = JointRelease(parts, BUDGET, sensitive="ill").fit(DF).report_
-    assert "Of people nothing is promised" in str(report)
+    assert "does not keep people from being recognised" in str(report)
     assert any("one tuple of all columns, or latent classes, avoid this" in note for note in report.facts.warnings)

@@ -107,7 +107,7 @@ def test_columns_over_the_limit_together_are_refused_by_their_names():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"confidence": 0.9}, "leave confidence, secret_dp and record_dp out"),
+        ({"confidence": 0.9}, "leave confidence and record_dp out"),
         ({"rule": "watchdog"}, "designed by the rule optimal-random-response"),
         ({"bins": {"until": "year"}}, "a different value in most rows"),
         ({"public": ["late"], "keep": ["late"], "bins": None}, "twice"),
@@ -122,7 +122,7 @@ def test_a_file_has_the_rows_of_the_frame_in_order(tmp_path, fitted):
     DF.to_parquet(tmp_path / "raw.parquet", row_group_size=700)
     sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer(), rows="keep")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out.parquet"), fitted.transform(DF))
-    with pytest.raises(InvalidParameter, match=r"'until' is kept as it is and counted by its bins.*rows='keep'"):
+    with pytest.raises(InvalidParameter, match=r"'until' stays unchanged and has bins.*rows='keep'"):
         sz.release_file(tmp_path / "raw.parquet", tmp_path / "shuffled.parquet", sanitizer())
     assert not (tmp_path / "shuffled.parquet").exists()
 
@@ -162,7 +162,7 @@ def test_shuffled_rows_keep_values_that_count_by_themselves(tmp_path):
 
 def test_the_report_says_whose_the_rows_are_and_what_of_a_bin_is_not_counted(fitted):
     text = " ".join(fitted.report_.to_text().split())
-    assert "A row belongs to that person again, and the limit is what protects her" in text
+    assert "a row belongs to that person again, and only the limit protects her" in text
     assert "the limit counts the bin of column 'until'" in text
     assert "kept as they are: late, until, who" in text
 

@@ -166,6 +166,30 @@ def test_a_receipt_draws_the_very_file_again(rows, confidence, raw, tmp_path):
     assert not sz.verify_file(place, raw, clone(made), rows=rows, receipt=receipt).ok
 
 
+# No text: whole and broken numbers, dates, truth, and codes that are numbers.
+NO_TEXT = {
+    "age": DF["age"],
+    "income": DF["income"],
+    "seen": DF["seen"],
+    "smokes": DF["smokes"],
+    "code": DF["age"].astype("category"),
+}
+
+
+@pytest.mark.parametrize("name", NO_TEXT)
+def test_a_hierarchy_of_what_is_no_text_is_refused_by_name(name):
+    values = {str(value): ["any"] for value in NO_TEXT[name].unique()}
+    table = pd.DataFrame({"ill": DF["ill"], "town": DF["town"], name: NO_TEXT[name]})
+    with pytest.raises(ColumnError, match=f"column '{name}' has a hierarchy, which is for text, and holds"):
+        sanitizer(hierarchies={name: values}).fit(table)
+
+
+@pytest.mark.parametrize("settings", [{"public": ["town"]}, {"public": ["town"], "keep": ["smokes"]}])
+def test_a_hierarchy_of_a_column_that_the_model_does_not_write_is_refused(settings):
+    with pytest.raises(ColumnError, match="hierarchies names 'smokes', which is no column that the model writes"):
+        sanitizer(hierarchies={"smokes": {"True": ["any"]}}, **settings).fit(DF)
+
+
 OTHER_SETTINGS = {
     "n_classes=6 in place of 3": {"n_classes": 3},
     "n_classes=6 in place of": {"n_classes": None},
@@ -278,7 +302,7 @@ def test_a_target_keeps_what_is_known_of_it_under_a_confidence():
 
 
 def test_a_target_is_refused_where_no_design_heeds_it():
-    with pytest.raises(InvalidParameter, match="keeps no column before others"):
+    with pytest.raises(InvalidParameter, match="cannot favour one column"):
         sanitizer(rule="watchdog", target="smokes").fit(DF)
 
 

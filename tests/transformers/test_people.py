@@ -19,8 +19,8 @@ from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.mechanisms import watchdog
 from sanitize.policy import Policy
 from sanitize.release.classes._repeats import count_people
+from sanitize.release.fit import recipe_type
 from sanitize.release.people import encode_columns, looks_like_people
-from sanitize.release.recipes.recipe import recipe_type
 from sanitize.transformers import (
     BestSanitizer,
     GaussianChannel,

@@ -367,9 +367,9 @@ SURE = {"budget": LiftBudget.symmetric(0.5), "sensitive": "survived", "public": 
 @pytest.mark.parametrize(
     ("pipeline", "words"),
     [
-        (Wrapper(Watchdog(**SURE)), r"Wrapper \('wrapper'\) has a sanitizer inside"),
-        (make_pipeline(Wrapper(make_pipeline(Watchdog(**SURE))), OneHotEncoder()), r"'wrapper'\) has a sanitizer"),
-        (make_pipeline(Noise(), Watchdog(**SURE)), "step 'noise' stands before a sanitizer"),
+        (Wrapper(Watchdog(**SURE)), r"Wrapper \('wrapper'\) contains a sanitizer, and the audit"),
+        (make_pipeline(Wrapper(make_pipeline(Watchdog(**SURE))), OneHotEncoder()), r"'wrapper'\) contains a sanitizer"),
+        (make_pipeline(Noise(), Watchdog(**SURE)), "step 'noise' precedes a sanitizer"),
         (
             Pipeline(
                 [

@@ -303,7 +303,7 @@ def test_kept_sensitive_columns_are_warned_of_and_the_report_fails(estimator):
     fitted = estimator(level(estimator, 1.5), sensitive=S, public=X, keep_sensitive=True, random_state=0).fit(DF)
     assert not fitted.report_.ok
     assert any("sensitive columns are kept" in note for note in fitted.report_.facts.warnings)
-    with pytest.warns(ReleaseWarning, match="not for release"):
+    with pytest.warns(ReleaseWarning, match="is not for release"):
         released = fitted.transform(DF)
     assert list(released.columns) == [*X, *S] == list(fitted.get_feature_names_out())
     pd.testing.assert_frame_equal(released[S], DF[S])

@@ -44,6 +44,16 @@ def test_a_rare_secret_is_named_by_its_rows_and_what_helps_does(kind):
         assert other.summary["normalized_utility"] > few.summary["normalized_utility"] + 0.2
 
 
+@pytest.mark.parametrize("at_most", [20, 100, 1000])
+def test_a_limit_looser_than_any_class_is_rare_is_not_emptied_by_a_rare_secret(at_most):
+    df, rng = table(8, 6000), np.random.default_rng(1)
+    alike = {f"x{k}": np.where(rng.random(6000) < 0.8, df["town"], rng.choice(["t0", "t1"], 6000)) for k in range(3)}
+    settings = {"sensitive": "ill", "confidence": 0.95, "random_state": 0, "n_classes": 4}
+    release = sz.LatentClassRelease(sz.LiftBudget(at_most=at_most, at_least=0), **settings).fit(df.assign(**alike))
+    assert release.report_.ok
+    assert release.report_.summary["mutual_information"] > 0.001
+
+
 def test_without_a_confidence_nothing_is_said_of_rare_secrets():
     report = sz.SubsetMerging(BUDGET, sensitive="ill", public="town", random_state=0).fit(table(30)).report_
     assert not notes(report)
@@ -59,7 +69,7 @@ def test_where_every_secret_has_too_few_rows_classes_say_about_how_many_it_takes
 
     few = released(100)
     headline = few.to_dict()["verdict"]["headline"]
-    assert "columns keep next to nothing (too few rows: about " in headline
+    assert "columns keep less than 5 % of the information (too few rows: about " in headline
     needed = int(headline.split("about ")[1].split()[0].replace(",", ""))
     assert few.facts.shortage == ("rows", needed)
     assert 100 < needed < 10_000
@@ -70,7 +80,7 @@ def test_where_every_secret_has_too_few_rows_classes_say_about_how_many_it_takes
 
 def test_where_every_secret_has_too_few_rows_tuples_say_so():
     few = fitted(table(0, 40)).to_dict()["verdict"]["headline"]
-    assert few.endswith("but the column keeps next to nothing (too few rows)")
+    assert few.endswith("but the column keeps less than 5 % of the information (too few rows)")
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(1.0, 1.0), (0.7, 0.4), (np.inf, 0.5), (0.2, 0.1)])

@@ -18,12 +18,15 @@ import pytest
 
 import sanitize as sz
 from sanitize.core.binning import LearnedEdges
-from sanitize.core.conversions import power_from_dp
+from sanitize.core.conversions import power_from_dp, rho_from_dp
 from sanitize.core.profiles import design_rows
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.over_time import DPLedger
 from sanitize.people import UnitRelease
 from sanitize.policy import make_plan
+from sanitize.release import fit
+from sanitize.release.first_pass import MemoryTable
+from sanitize.release.fit import PLAIN
 from sanitize.release.recipes import classes as recipe
 from sanitize.release.recipes import record_dp as noisy
 from sanitize.tables.frame import Table
@@ -71,25 +74,34 @@ class Replay:
     """Looks at counts: drawn and kept for the first table, and the same for the second; some of them without noise."""
 
     def __init__(self, exact: tuple[int, ...] = ()) -> None:
-        self.kept: list[np.ndarray] = []
-        self.exact, self.at, self.rates = exact, 0, []
+        self.kept: list[Any] = []
+        self.exact, self.at, self.shares = exact, 0, []
 
-    def __call__(self, key: Any) -> Callable[..., np.ndarray]:
-        look = LOOKING(key)
+    def __call__(self, *given: Any) -> Any:
+        look, replay = LOOKS(*given), self
 
-        def again(counts: np.ndarray, rate: Fraction) -> np.ndarray:
-            if self.at == len(self.kept):
-                self.kept.append(look(counts, rate))
-                self.rates.append(rate)
-            elif self.kept[self.at].shape != counts.shape:  # of another edge
-                self.kept[self.at] = look(counts, rate)
-            self.at += 1
-            return counts if self.at - 1 in self.exact else self.kept[self.at - 1]
+        def again(draw: Callable[..., Any], exact: Callable[..., Any], seen: np.ndarray, share: Fraction) -> Any:
+            if replay.at == len(replay.kept):
+                replay.kept.append(draw(seen, share))
+                replay.shares.append(share)
+            elif np.shape(replay.kept[replay.at]) not in ((), seen.shape):  # of another edge
+                replay.kept[replay.at] = draw(seen, share)
+            replay.at += 1
+            return exact(seen) if replay.at - 1 in replay.exact else replay.kept[replay.at - 1]
 
-        return again
+        class Again:
+            deviation, noise = look.deviation, look.noise
+
+            def __call__(self, counts: np.ndarray, share: Fraction) -> np.ndarray:
+                return again(look, np.copy, counts, share)
+
+            def choose(self, scores: np.ndarray, share: Fraction) -> int:
+                return again(look.choose, lambda scores: int(scores.sum()) % len(scores), scores, share)
+
+        return Again()
 
 
-LOOKING = noisy.looking
+LOOKS = noisy.Looks
 DESIGN = design_rows(N, noisy.RECORD_SHARE)
 IN_DESIGN, FRESH = (int(np.flatnonzero(part)[7]) for part in (DESIGN, ~DESIGN))
 
@@ -121,7 +133,7 @@ def differing(
     other = another(df, row)
     if unique is not None:
         other.loc[row, "town"] = unique
-    monkeypatch.setattr(noisy, "looking", replay)
+    monkeypatch.setattr(noisy, "Looks", replay)
     made = []
     for one in (df, other):
         replay.at = 0
@@ -141,15 +153,33 @@ def test_so_it_does_of_fifty_pairs(seed, monkeypatch):
     assert differing(monkeypatch, int(np.random.default_rng(seed).integers(N)), seed=seed) == []
 
 
-def test_looks_take_the_level_that_is_promised_and_no_more(monkeypatch):
-    """Five columns: of their levels, then four edges, then the pairs of each; then secrets in cells, of either part."""
+@pytest.mark.parametrize(("settings", "whole"), [({}, False), ({"n_classes": 1}, True)])
+def test_looks_take_the_level_that_is_promised_and_no_more(settings, whole, monkeypatch):
+    """Of five columns, the edges between them, and secrets in cells of either part; of one class all rows, no cells."""
     replay = Replay()
-    monkeypatch.setattr(noisy, "looking", replay)
-    estimator().fit(table())
-    levels, edges, pairs, (of_design, of_fresh) = np.split(np.array(replay.rates), [5, 9, 13])
-    # An edge is chosen by the largest of noisy scores, which takes twice the rate.
-    spent = sum(levels) + 2 * sum(edges) + sum(pairs) + of_design
-    assert (spent, of_fresh) == (2, 2)
+    monkeypatch.setattr(noisy, "Looks", replay)
+    estimator(**settings).fit(table())
+    n_edges = 3 if whole else 4  # the secret is not written
+    levels, rest, cells = np.split(np.array(replay.shares), [5, 5 + 2 * n_edges])
+    assert sum(levels) + sum(rest) + sum(cells[:1]) == 1
+    assert cells.tolist() == ([] if whole else [Fraction(3, 20), 1])
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_a_share_of_the_level_is_that_of_the_noise(delta):
+    """A share s of ρ has Gaussian noise of variance 1/(2sρ) at least, and a choice of a rate of √(2sρ) at most."""
+    look, share = replace(DP, delta=delta).look(sz.NoiseKey.from_seed(0)), Fraction(1, 7)
+    rho = rho_from_dp(2.0, 1e-5)
+    if delta:
+        assert 1 / (2 * float(share) * rho) <= look.noise(share).variance < 1.01 / (2 * float(share) * rho)
+    else:
+        assert look.noise(share).rate == share * 2
+    rate = (2 * float(share) * rho) ** 0.5 if delta else float(share)
+    drawn = np.array([look.choose(np.array([3, 0, 3 - 2]), share) for _ in range(20_000)])
+    expected = np.exp(rate * np.array([0.0, -3.0, -2.0]))
+    # Chi-squared of two degrees: beyond 20.7 with a chance of 3e-5.
+    of_each = np.bincount(drawn, minlength=3)
+    assert ((of_each - 20_000 * expected / expected.sum()) ** 2 / (20_000 * expected / expected.sum())).sum() < 20.7
 
 
 @pytest.mark.parametrize("n", [2, 3, 50, N, N + 1])
@@ -164,7 +194,8 @@ def test_another_row_in_place_of_one_moves_no_other(n):
 
 def test_halves_do_not_follow_from_what_rows_hold():
     """They are those of the fit itself, of a table and of one with another row."""
-    halves = [estimator().recipe().layout(Table.from_native(df))[0].design for df in (table(), another(table(), 7))]
+    recipe, tables = estimator().recipe(), [MemoryTable(Table.from_native(df)) for df in (table(), another(table(), 7))]
+    halves = [recipe.learn_layout(recipe.roles(table), table, PLAIN).design for table in tables]
     assert np.array_equal(*halves)
 
 
@@ -179,7 +210,7 @@ def test_words_promise_nothing_for_a_row_more_or_less():
         assert promised.search(text) is None
 
 
-# Looks whose noise is forgotten: all levels, scores of the edges, their pairs, secrets in cells.
+# Looks whose noise is forgotten: all levels, choices of the edges, their pairs, secrets in cells.
 FAULTS = {"levels": (0, 1, 2, 3, 4), "structure": (5, 6, 7, 8), "pairs": (9, 10, 11, 12), "channel": (13,)}
 
 
@@ -198,24 +229,24 @@ def test_the_certificate_without_noise_shows(monkeypatch):
 def exact(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """Exact counts of (secret, cell) of the latest fit, for a fault that reads them."""
     kept: list[np.ndarray] = []
-    right = recipe.with_noise
+    right = recipe.add_noise
 
     def remembered(layout: Any, counts: Any, *rest: Any) -> Any:
-        kept[:] = [counts.counts.copy()]
+        kept[:] = [counts.table.counts.copy()]
         return right(layout, counts, *rest)
 
-    monkeypatch.setattr(recipe, "with_noise", remembered)
+    monkeypatch.setattr(recipe, "add_noise", remembered)
     return kept
 
 
 def test_an_exact_count_in_the_report_shows(exact, monkeypatch):
-    told = recipe.with_level
+    told = fit.with_level
 
     def telling(*given: Any, **more: Any) -> Any:
         facts = told(*given, **more)
         return replace(facts, warnings=(*facts.warnings, f"{exact[0][0].sum()} rows have the first secret"))
 
-    monkeypatch.setattr(recipe, "with_level", telling)
+    monkeypatch.setattr(fit, "with_level", telling)
     assert "report" in differing(monkeypatch, FRESH)
 
 
@@ -232,8 +263,8 @@ def test_a_threshold_on_an_exact_count_shows(exact, monkeypatch):
 
 @pytest.mark.parametrize("row", [IN_DESIGN, FRESH])
 def test_classes_of_the_rows_themselves_show(row, monkeypatch):
-    def raw_rows(_: RecordDP, layout: Any, source: Any, *rest: Any) -> dict[str, pa.Array]:
-        return {name: pa.array(source[name]) for name in (*layout.sensitive, *layout.public)}
+    def raw_rows(_: RecordDP, layout: Any, source: Any, *rest: Any) -> tuple[dict[str, pa.Array], None]:
+        return {name: pa.array(source[name]) for name in (*layout.sensitive, *layout.public)}, None
 
     monkeypatch.setattr(RecordDP, "model_rows", raw_rows)
     assert {"report", "saved"} & set(differing(monkeypatch, row))
@@ -247,39 +278,49 @@ def test_values_that_are_found_depend_on_noisy_counts_alone(row, unique, monkeyp
     assert differing(monkeypatch, row, promise=FOUND, unique=unique) == []
 
 
+class Shifted:
+    """A look that adds noise that is given, by a function of the counts."""
+
+    def __init__(self, noise: Callable[[np.ndarray], Any], deviation: float = 1.0) -> None:
+        self.add, self.deviation = noise, lambda _: deviation
+
+    def __call__(self, counts: np.ndarray, _: Fraction) -> np.ndarray:
+        return counts + self.add(counts)
+
+    def choose(self, scores: np.ndarray, _: Fraction) -> int:
+        return int(scores.argmax())
+
+
 def test_values_of_a_single_row_get_beyond_the_threshold_with_a_chance_of_delta_and_no_more():
     column = pa.array(["rare", *["usual"] * 500])
-    for rate, delta in itertools.product((Fraction(1, 50), Fraction(1), Fraction(9)), (0.1, 1e-3, 1e-9)):
+    for sigma, delta in itertools.product((0.5, 3.0, 40.0), (0.1, 1e-3, 1e-9)):
 
-        def kept(z: int, rate: Fraction = rate, delta: float = delta) -> bool:
-            found, _ = noisy._find_values(column, "c", rate, delta, lambda counts, _: counts + z * (counts == 1))
-            return "rare" in found.symbols
+        def kept(z: int, sigma: float = sigma, delta: float = delta) -> bool:
+            look = Shifted(lambda counts: z * (counts == 1), sigma)
+            return "rare" in noisy._find_values(column, "c", Fraction(1), delta, look)[0].symbols
 
         least = next(z for z in itertools.count() if kept(z))
-
-        def beyond(z: int, rate: Fraction = rate) -> float:
-            return math.exp(-rate * z) / (1 + math.exp(-rate))  # P(Z >= z) for z >= 1
-
-        assert least >= 1
-        assert beyond(least) <= delta < beyond(least - 1) * math.exp(rate) * (1 + 1e-9)
+        z = np.arange(-50 * math.ceil(sigma), 50 * math.ceil(sigma) + 1)
+        distribution = np.exp(-((z / sigma) ** 2) / 2)
+        assert distribution[z >= least].sum() / distribution.sum() <= delta
 
 
 def test_values_that_are_found_are_counted_by_the_noisy_look_and_by_nothing_else():
     """Beyond the look only the number of rows is known, which is public: the rest of it is what prints as missing."""
     column = pa.array(["b"] * 300 + [None] * 20 + ["rare"] + ["a"] * 500)
     noise = np.array([7, -5, 2])  # of a, b, rare
-    found, counted = noisy._find_values(column, "c", Fraction(1), 1e-3, lambda counts, _: counts + noise)
+    found, counted = noisy._find_values(column, "c", Fraction(1), 1e-3, Shifted(lambda _: noise))
     assert dict(zip(found.symbols, counted.tolist(), strict=True)) == {"a": 507, "b": 295, None: 821 - 507 - 295}
-    _, none_left = noisy._find_values(column, "c", Fraction(1), 1e-3, lambda counts, _: counts + 900)
+    _, none_left = noisy._find_values(column, "c", Fraction(1), 1e-3, Shifted(lambda _: 900))
     assert none_left[-1] == 0
 
 
 def test_found_values_take_a_part_of_the_level_and_the_probability_is_told(monkeypatch):
     replay = Replay()
-    monkeypatch.setattr(noisy, "looking", replay)
+    monkeypatch.setattr(noisy, "Looks", replay)
     fitted = estimator(record_dp=FOUND).fit(table())
-    found, levels, edges, pairs, (of_design, of_fresh) = np.split(np.array(replay.rates), [2, 5, 9, 13])
-    assert sum(found) + sum(levels) + 2 * sum(edges) + sum(pairs) + of_design == of_fresh == 8
+    *of_rows, of_fresh = replay.shares
+    assert (len(of_rows), sum(of_rows), of_fresh) == (2 + 3 + 8 + 1, 1, 1)
     report = fitted.report_
     beyond = 1e-3 * (1 + math.exp(0.7 + 8))
     assert beyond > 1
@@ -302,7 +343,7 @@ def test_found_values_are_printed_and_rare_ones_are_missing():
 
 
 def test_noise_that_leaves_less_than_no_rows_is_no_error(monkeypatch):
-    monkeypatch.setattr(noisy, "looking", lambda _: lambda counts, _: counts - 1000)
+    monkeypatch.setattr(noisy, "Looks", lambda *_: Shifted(lambda _: -1000))
     assert "at most 110 times as likely" in estimator().fit(table()).report_.facts.people
 
 
@@ -310,7 +351,7 @@ def test_noise_that_leaves_less_than_no_rows_is_no_error(monkeypatch):
 def test_files_depend_on_a_secret_through_noisy_counts_alone(suffix, monkeypatch, tmp_path):
     df, replay = table(), Replay()
     df["age"] = df["age"].fillna(18).astype(int)
-    monkeypatch.setattr(noisy, "looking", replay)
+    monkeypatch.setattr(noisy, "Looks", replay)
     zips = list(map(str if suffix == "csv" else int, range(9)))  # columns of a CSV file without bins are text
     promise = RecordDP(2.0, VALUES | {"zip": zips})
     made = []
@@ -334,7 +375,7 @@ def test_one_class_makes_synthetic_rows_and_takes_no_budget():
     assert f"at most {np.exp(4):.4g} times as likely" in words
     # Whatever the limit is, and however little of a row its symbol tells.
     assert words.startswith("PRIVATE SYNTHETIC ROWS | ")
-    assert "for the source" not in words
+    assert "in the population" not in words
     assert "is kept of" not in words
     for audience in ("internal", "public"):
         text = fitted.report_.to_json(audience=audience)
@@ -348,7 +389,7 @@ def test_the_report_says_what_is_promised_and_that_seeds_void_it():
     text = " ".join(report.to_html().split())
     assert "at most 110 times as likely" in text  # e^(0.7 + 2 * 2), rounded up
     assert "but for a chance of 10 % that the certificate is wrong" in text
-    assert "Differential privacy is that of all but the symbols drawn" in text
+    assert "Differential privacy covers everything except the values drawn" in text
     assert any("record_dp is void" in note for note in report.facts.warnings)
     assert (report.facts.record_dp, report.facts.secret_dp, report.facts.promise) == ((2.0, 0.0), None, "record_dp")
     assert {line.kind for line in report.measures} == {"estimate"}
@@ -364,11 +405,11 @@ def test_an_upper_limit_that_is_none_is_no_limit_of_the_file():
 
 
 def test_equal_columns_are_looked_at_with_noise_of_their_own():
-    look = noisy.looking(sz.NoiseKey(KEY))
+    look = noisy.Looks(sz.NoiseKey(KEY), 1.0, None)
     counts = np.arange(50)
     first, second = look(counts, Fraction(1, 2)), look(counts, Fraction(1, 2))
     assert (first != second).sum() > 10
-    again = noisy.looking(sz.NoiseKey(KEY))
+    again = noisy.Looks(sz.NoiseKey(KEY), 1.0, None)
     assert np.array_equal(again(counts, Fraction(1, 2)), first)
     assert (again(counts + 1, Fraction(1, 2)) - 1 != second).sum() > 10
 
@@ -405,8 +446,8 @@ def test_dates_are_declared_by_edges():
         ({"record_dp": RecordDP(1.0, VALUES | {"zip": [1, 2]})}, "'zip' has rows with a value"),
         ({"record_dp": RecordDP(1.0, VALUES | {"pay": [1.0]})}, "'pay', which has bins"),
         ({"record_dp": RecordDP(1.0, {k: v for k, v in VALUES.items() if k != "age"})}, "'age' has rows with a value"),
-        ({"record_dp": RecordDP(1.0, VALUES | {"job": ["x"]})}, "'job', which is no sensitive or public column"),
-        ({"record_dp": RecordDP(1.0, VALUES | {"s": ["yes", "yes"]})}, "declares a value twice"),
+        ({"record_dp": RecordDP(1.0, VALUES | {"job": ["x"]})}, "'job', which is not a sensitive or public column"),
+        ({"record_dp": RecordDP(1.0, VALUES | {"s": ["yes", "yes"]})}, "lists a value twice"),
     ],
 )
 def test_what_would_look_at_rows_is_refused(settings, words):
@@ -476,15 +517,73 @@ def test_nobody_finds_a_row_among_three_more_often_than_said():
     assert two == pytest.approx((1 + math.tanh(eps / 2)) / 2, abs=1e-6)
 
 
+# α of Rényi divergence.
+ORDERS = 1 + np.geomspace(1e-5, 1e5, 4000)
+
+
 def test_the_bound_on_attacks_is_that_of_all_halves_and_has_room_for_delta():
     chances = (0.0, 1e-5, 0.01, 0.3, 0.6, 1.0)
     for eps in (0.05, 1.0, 6.0):
         plain, found = RecordDP(eps, VALUES), RecordDP(eps, VALUES, delta=1e-6)
+        rho = rho_from_dp(eps, 1e-6) * 2.2  # a choice costs twice what a count does, for another row
         for chance in chances:
             bound = plain.success_bound(chance)
-            choices, counts = 2 * 0.085 * eps, [0.915 * eps] * 2
-            assert bound >= max(power_from_dp([eps] * 2, chance), power_from_dp([*counts, choices], chance)) - 1e-12
+            assert bound >= max(power_from_dp(p, chance) for p in ([eps] * 2, [eps * 0.9] * 2 + [eps * 0.2])) - 1e-12
             assert chance <= bound <= power_from_dp([2 * eps], chance) + 1e-12
-            assert found.success_bound(chance) == pytest.approx(min(1, bound + 1e-6 * (1 + math.exp(eps))), abs=1e-12)
+            by_orders = float(np.exp(((1 - 1 / ORDERS) * (math.log(max(chance, 1e-300)) + ORDERS * rho)).min()))
+            extra = 1e-6 * (1 + math.exp(eps))
+            said = min(1.0, max(power_from_dp([eps] * 2, chance), by_orders) + extra)
+            assert found.success_bound(chance) == pytest.approx(said, rel=1e-3, abs=1e-9)
     with pytest.raises(InvalidParameter):
         plain.success_bound(1.5)
+
+
+def test_one_class_writes_the_chances_of_the_private_model():
+    """Shares of single columns and of the pairs of the tree, of 1<<16 rows that spread evenly."""
+    rng = np.random.default_rng(5)
+    df = table()
+    assert estimator(n_classes=1).fit(df).bare_release().layout.partition.model.is_even
+    promise, n = RecordDP(4.0, VALUES, 1e-5), 1 << 16
+    many = df.iloc[rng.integers(0, N, 20_000)].reset_index(drop=True)
+    seen: dict[str, Any] = {}
+    right = noisy.RecordDP.learn_model
+
+    def kept(*given: Any) -> Any:
+        seen["model"], seen["alphabets"] = right(*given)
+        return seen["model"], seen["alphabets"]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(noisy.RecordDP, "learn_model", kept)
+        fitted = estimator(record_dp=promise, n_classes=1).fit(many)
+    written = fitted.bare_release().layout.partition.decode(np.zeros(n, np.int32), sz.NoiseKey.from_seed(2))
+    model, names = seen["model"], list(seen["alphabets"])
+    margins: dict[int, np.ndarray] = {}
+    codes = {}
+    for name in written:
+        column = written[name]
+        if name in BINS:
+            edges = np.array(BINS[name][1:-1])
+            numbers = np.array([np.nan if v is None else v for v in column.to_pylist()], float)
+            codes[name] = np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="right"))
+        else:
+            codes[name] = seen["alphabets"][name].encode({name: column})
+    for child, parent, chances in zip(model.order, model.parents, model.chances, strict=True):
+        given = chances / chances.sum(axis=1, keepdims=True)
+        pairs = given if parent < 0 else margins[parent][:, None] * given
+        margins[child] = pairs.sum(axis=0)
+        if names[child] in written:
+            above = np.zeros(n, np.intp) if parent < 0 else codes[names[parent]]
+            found = np.zeros(pairs.shape)
+            np.add.at(found, (above, codes[names[child]]), 1 / n)
+            assert abs(found - pairs).sum() / 2 < 0.004  # independent rows: .008 and more of 40 pairs
+
+
+def test_even_rows_are_those_of_their_numbers_in_any_batch():
+    fitted = estimator(n_classes=1).fit(table())
+    partition, key = fitted.bare_release().layout.partition, sz.NoiseKey.from_seed(2)
+    n = (1 << 16) + 300
+    whole = pa.table(partition.decode(np.zeros(n, np.int32), key))
+    part = pa.table(partition.decode(np.zeros(600, np.int32), key, start=n - 600))
+    assert whole.slice(n - 600).to_pandas().astype(str).equals(part.to_pandas().astype(str))
+    other = pa.table(partition.decode(np.zeros(600, np.int32), sz.NoiseKey.from_seed(3), start=n - 600))
+    assert not other.to_pandas().astype(str).equals(part.to_pandas().astype(str))

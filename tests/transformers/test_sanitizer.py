@@ -189,7 +189,7 @@ def test_public_defaults_to_all_but_the_sensitive_columns():
         ({"sensitive": "illness", "public": []}, "no public column"),
         ({"sensitive": 1.5, "public": "town"}, "sensitive must be a column name, a list of names or positions"),
         ({"sensitive": 3, "public": "town"}, r"positions as in \[0\], or a callable, got int"),
-        ({"sensitive": [], "public": "town"}, "needs to know what is sensitive"),
+        ({"sensitive": [], "public": "town"}, "needs sensitive columns"),
         ({"sensitive": list(DF.columns)}, "no public column is left"),
     ],
 )

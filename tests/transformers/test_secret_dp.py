@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from sanitize.core.moved_counts import moved_count_delta
 from sanitize.core.profiles import cell_counts, design_rows
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.policy import make_plan
+from sanitize.release import fit
 from sanitize.release.recipes import classes as recipe
 from sanitize.release.recipes import promise as noisy
 from sanitize.transformers import LatentClassRelease, SecretDP
@@ -124,17 +124,15 @@ def test_all_that_is_published_depends_on_noisy_counts_alone(kind, monkeypatch, 
 
 def unnoised(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
     """A fault: the distribution that is measured is that of the exact counts."""
-    exact = copy.copy(counts)
-    made = noisy.with_noise(layout, counts, secret_dp, key)
-    counts.sensitive, counts.counts = exact.sensitive, exact.counts
+    made = noisy.add_noise(layout, counts, secret_dp, key)
+    made.table.sensitive, made.table.counts = counts.table.sensitive, counts.table.counts
     return made
 
 
 def told_in_passing(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
     """A fault: the number of rows that the report shows has the last bit of an exact count in it."""
-    exact = counts.counts.copy()
-    made = noisy.with_noise(layout, counts, secret_dp, key)
-    counts.n += int(exact[0, 0]) % 2
+    made = noisy.add_noise(layout, counts, secret_dp, key)
+    made.table.n += int(counts.table.counts[0, 0]) % 2
     return made
 
 
@@ -146,8 +144,8 @@ def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypat
     moved = int(np.flatnonzero((cell == 0) & (df["s"] == "no"))[0])
     other = df.assign(s=np.where(np.arange(N) == moved, "yes", df["s"].to_numpy()))
     other.loc[df["s"].isna(), "s"] = None
-    monkeypatch.setattr(recipe, "with_noise", fault)
-    monkeypatch.setattr(recipe, "with_promise", lambda report, *_: report)
+    monkeypatch.setattr(recipe, "add_noise", fault)
+    monkeypatch.setattr(fit, "with_promise", lambda release, *_: release)
     first, second = under_same_noisy_counts(monkeypatch, df, other, tmp_path)
     assert {"report", "text"} <= {name for name in first if first[name] != second[name]}
 
@@ -181,7 +179,7 @@ def test_the_report_says_what_is_promised_and_that_seeds_void_it():
     assert any("secret_dp is void" in note for note in report.facts.warnings)
     assert report.facts.secret_dp == (1.0, 1e-6)
     plain = estimator(secret_dp=None).fit(table()).report_
-    wording = ("that of secrets alone", "not differential privacy of the table")
+    wording = ("protects the sensitive values only", "This is not differential privacy")
     assert [[words in " ".join(one.to_html().split()) for words in wording] for one in (report, plain)] == [
         [True, False],
         [False, True],
@@ -226,9 +224,9 @@ def test_several_columns_have_all_combinations_of_their_values():
         ({"secret_dp": (1.0, 1e-6)}, "secret_dp must be a SecretDP"),
         ({"secret_dp": SecretDP(1.0, 1e-6)}, "must declare the values of the column 's'"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "yes"]})}, "'s' has rows with a value"),
-        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": VALUES, "age": [1]})}, "'age', which is no sensitive column"),
-        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "no"]})}, "declares a value twice"),
-        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no"]})}, "takes 2 to 64 secrets"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": VALUES, "age": [1]})}, "'age', which is not a sensitive column"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "no"]})}, "lists a value twice"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no"]})}, "takes 2 to 64 sensitive values"),
     ],
 )
 def test_what_would_look_at_secrets_is_refused(settings, words):
@@ -290,9 +288,8 @@ def test_whoever_would_look_again_is_refused(tmp_path):
         lambda: sz.Ledger(tmp_path / "book.json", 1.0).record(df, fitted),
         lambda: sz.release_file(raw, out, estimator(random_state=None), ledger=sz.Ledger(tmp_path / "book.json", 1.0)),
         lambda: sz.engines.parquet.plan_file(raw, estimator()),
-        lambda: make_plan(policy, raw),
+        lambda: make_plan(policy, raw, advise=False),
         lambda: sz.verify_file(raw, raw, estimator()),
-        lambda: sz.release_file(raw, out, estimator(), rows="keep"),
         lambda: sz.release_file(raw, out, sz.SavedRelease.of(fitted), rows="keep"),
     ):
         with pytest.raises(InvalidParameter, match=r"secret_dp"):
@@ -304,7 +301,7 @@ def test_saved_releases_say_which_figures_are_noisy_and_do_not_look_at_new_secre
     df = table()
     saved = sz.SavedRelease.from_json(sz.SavedRelease.of(estimator().fit(df)).to_json())
     assert saved.secret_dp == (1.0, 1e-6)
-    assert "figures about secrets are of noisy counts" in saved.contents
+    assert "figures about sensitive values are of noisy counts" in saved.contents
     df.to_parquet(tmp_path / "new.parquet")
     report = sz.release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
     assert report.held_out is None

@@ -87,7 +87,7 @@ def test_a_channel_and_a_sealed_ledger_of_damaged_values_are_refused(kind, tmp_p
     ("part", "value", "words"),
     [
         ("codes", [[0], [0], [1]], "distinct and in order"),
-        ("codes", [[0], [1], [9]], "values that it does not hold"),
+        ("codes", [[0], [1], [9]], "has no value"),
         ("columns", [7], r"columns\[0\] must be text"),
         ("columns", ["x", "x"], "columns must be named, each once"),
         ("levels", [pack_array(pa.array(["a", "a", "b"]))], "distinct"),

@@ -52,7 +52,7 @@ class Buckets:
     def from_rows(
         cls, indptr: NDArray[np.int64], weights: NDArray[np.int64], scale_bits: int, bits: NDArray[np.int64]
     ) -> Buckets:
-        """Buckets for rows of integers that sum to 2**scale_bits each, 2**bits of them a row."""
+        """Buckets for rows of integers that sum to 2**scale_bits, 2**bits buckets per row."""
         if bits.max() > _MOST_BITS:
             raise InvalidChannel(f"a channel row has more than 2**{_MOST_BITS} outputs")
         sizes = np.diff(indptr)
@@ -77,7 +77,7 @@ class Buckets:
 
 
 def bucket_bits(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bits that number the buckets of rows of these sizes."""
+    """Number of bits that number the buckets of rows of these sizes."""
     return np.ceil(np.log2(sizes)).astype(np.int64)
 
 
@@ -119,7 +119,7 @@ def _alias_by_row(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64],
 
 
 def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Buckets of all rows at once, one bucket a step: same contract as `_alias_by_row`.
+    """Buckets of all rows at once, one bucket per step: same contract as `_alias_by_row`.
 
     Outputs are taken by weight. The heaviest open output fills up light ones in ascending order until it is
     light itself, then it is filled up by the next heavy one; each step closes one bucket in every row.
@@ -152,7 +152,7 @@ def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64]
 
 
 def fits_dense_table(n_rows: int, n_outputs: int, n_entries: int) -> bool:
-    """Return whether a dense table is the fastest: every input has every output, or there are few of both.
+    """Return whether a dense table is fastest: every input has every output, or there are few of both.
 
     The second output of a bucket has to leave half of a word to the threshold.
     """
@@ -163,7 +163,7 @@ def fits_dense_table(n_rows: int, n_outputs: int, n_entries: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class DenseTable:
-    """Buckets of all rows, 2**m a row.
+    """Buckets of all rows, 2**m per row.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class DenseTable:
         return self.scale_bits - 8 * self.packed.dtype.itemsize
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
+        """Draw outputs of the rows from number ``start`` on; word i of the lane decides draw i."""
         row_words, scratch = RowWords(source, lane, start, self.packed.dtype), Scratch()
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
@@ -224,7 +224,7 @@ class DenseTable:
         return draw
 
     def _draw(self, rows: NDArray[Any], words: NDArray[Any], scratch: Scratch) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Outputs of a block of rows, and which of them are not decided."""
+        """Draw the outputs of a block of rows, and return which ones need more bits."""
         size, dtype = len(rows), self.packed.dtype
         lower = dtype.type((1 << self.bits) - 1)
         bucket = scratch("bucket", dtype, size)
@@ -244,7 +244,7 @@ class DenseTable:
         return outputs, ties
 
     def _exact(self, rows: NDArray[Any], words: NDArray[Any], more: NDArray[np.int64]) -> NDArray[Any]:
-        """Outputs by all bits: those of the word before the bucket's number, then those of another word."""
+        """Decide outputs by all bits: first the rest of the word that chose the bucket, then another word."""
         wide = words.astype(np.int64)
         low_bits = wide & ((1 << self.bits) - 1)
         place = rows.astype(np.int64) << self.bits | low_bits

@@ -1,4 +1,4 @@
-"""Draws from sparse rows: a word chooses a bucket of its row's alias table and one of the bucket's two outputs.
+"""Draws from sparse rows: a random word chooses a bucket of its row's alias table and one of its two outputs.
 
 The top m bits of the word choose the bucket, and the word is compared with the bucket's threshold. Where it ties
 with the threshold's leading bits, more bits decide, so that the drawn distribution is the integer distribution over
@@ -66,7 +66,7 @@ class AliasTable:
         weights: NDArray[np.int64],
         scale_bits: int,
     ) -> AliasTable:
-        """Tables for the rows of a sparse matrix of integers that sum to 2**scale_bits a row."""
+        """Tables for the rows of a sparse matrix of integers that sum to 2**scale_bits per row."""
         sizes = np.diff(indptr)
         bits = bucket_bits(sizes)
         natural, even = int((1 << bits).sum()), len(bits) << int(bits.max())
@@ -103,7 +103,7 @@ class AliasTable:
         )
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
+        """Draw outputs of the rows from number ``start`` on; word i of the lane decides draw i."""
         row_words, scratch = RowWords(source, lane, start, self.lead.dtype), Scratch()
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
@@ -128,7 +128,7 @@ class AliasTable:
         row_words: RowWords,
         scratch: Scratch,
     ) -> NDArray[Any]:
-        """Outputs of some rows of a block: those at some places, or all."""
+        """Draw the outputs of some rows of a block, or of all."""
         size, dtype = len(rows), self.lead.dtype
         if self.bits is None:
             bucket = self.offset.take(rows)

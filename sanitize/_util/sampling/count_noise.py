@@ -1,4 +1,4 @@
-"""Noise on the counts of the secrets of each cell: its draws, and its distribution as certificates take it.
+"""Noise on the counts of sensitive values in each cell: its draws, and its distribution for certificates.
 
 Rows of a cell are public, and one row's secret is the matter: if it is another one, two counts of one cell change by 1.
 
@@ -43,16 +43,16 @@ class Gaussian:
 
     @property
     def variance(self) -> float:
-        """Upper bound of the variance, in which ψ(t) <= t² variance / 2."""
+        """Upper bound v of the variance: ψ(t) <= t² v / 2."""
         return float(self.sigma**2)
 
     def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
-        """Independent draws, as many as asked for, from a key of their own."""
+        """Draw this many independent values from a key for this purpose only."""
         bits, variance = Bits(key), self.sigma**2
         return np.array([bits.discrete_gaussian(variance) for _ in range(count)], np.int64)
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Upper bound of ψ(t)."""
+        """Upper bound of ψ(t), the log moment generating function."""
         return np.asarray(t**2 * self.variance / 2)
 
 
@@ -64,28 +64,28 @@ class Geometric:
 
     @property
     def variance(self) -> float:
-        """2a/(1 - a)², a = exp(-rate)."""
+        """Variance 2a/(1 - a)², a = exp(-rate)."""
         return float(0.5 / np.sinh(self.reach / 2) ** 2)
 
     @property
     def reach(self) -> float:
-        """ψ is finite below it."""
+        """Number below which ψ is finite."""
         # Above it there is no noise to speak of, and ψ is smaller than here.
         return min(float(self.rate), 100.0)
 
     def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
-        """Independent draws, as many as asked for, from a key of their own."""
+        """Draw this many independent values from a key for this purpose only."""
         bits, rate = Bits(key), self.rate
         return np.array([bits.two_sided_geometric(rate.denominator, rate.numerator) for _ in range(count)], np.int64)
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """ψ(t), for |t| below the reach."""
+        """Return ψ(t), for |t| below the reach."""
         return np.asarray(-np.log1p(-((np.sinh(t / 2) / np.sinh(self.reach / 2)) ** 2)))
 
 
 @dataclass(frozen=True)
 class CountNoise:
-    """Noise on the counts of so many secrets of each cell, and the distribution of the rest when it adds up to 0."""
+    """Noise on the counts of the sensitive values in each cell, and its distribution once it is made to sum to 0."""
 
     distribution: Gaussian | Geometric
     n_secrets: int
@@ -93,12 +93,12 @@ class CountNoise:
 
     @classmethod
     def geometric(cls, eps: Fraction, n_secrets: int) -> CountNoise:
-        """ε-differentially private in each row's secret; proof in the module's first lines."""
+        """Noise that is ε-differentially private in each row's sensitive value; proof in the module's first lines."""
         return cls(Geometric(eps if n_secrets == 2 else eps / 2), n_secrets)
 
     @property
     def once(self) -> bool:
-        """True if the noise on the second count is that on the first one with the other sign."""
+        """True if the second count gets the noise of the first with the opposite sign."""
         return self.n_secrets == 2 and isinstance(self.distribution, Geometric)
 
     @property
@@ -108,18 +108,18 @@ class CountNoise:
 
     @property
     def reach(self) -> float:
-        """`log_mgf` is finite below it."""
+        """Number below which `log_mgf` is finite."""
         return self.distribution.reach / (1 if self.once else 1 - 1 / self.n_secrets)
 
     def draw(self, key: NoiseKey, n_cells: int) -> NDArray[np.int64]:
-        """Noise on the counts of (secret, cell), before what it adds up to is taken off."""
+        """Draw noise on the counts of (sensitive value, cell), before its sum is removed."""
         if self.once:
             z = self.distribution.draw(key, n_cells)
             return np.array([z, -z])
         return self.distribution.draw(key, self.n_secrets * n_cells).reshape(self.n_secrets, n_cells)
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Upper bound of the log of E exp(tZ), of the noise on one count."""
+        """Upper bound of log E exp(tZ) for the noise Z on one count."""
         if self.once:
             return self.distribution.log_mgf(t)
         k = self.n_secrets
@@ -128,7 +128,7 @@ class CountNoise:
 
 @dataclass(frozen=True)
 class RowNoise(Geometric):
-    """Noise of its own on every count of so many rows, of whose cells nothing is known: a whole row is the matter.
+    """Independent noise on every count of every row, for guarantees about whole rows rather than one cell.
 
     One row more or less changes one count by 1, so that with rate r all counts together are r-differentially private.
     """
@@ -140,12 +140,12 @@ Noise = CountNoise | RowNoise
 
 
 def digest_of_counts(counts: NDArray[np.int64]) -> str:
-    """Digest from which noise on counts is derived: other counts have other noise, even if a key is used twice."""
+    """Digest from which noise on counts is derived: different counts get different noise, even if a key is reused."""
     return hashlib.sha256(repr(counts.shape).encode() + counts.tobytes()).hexdigest()
 
 
 class Bits:
-    """Fair bits of a key, in order."""
+    """Fair random bits from a key, in order."""
 
     def __init__(self, key: NoiseKey) -> None:
         self._next = sequential_words(key, 0, 0, np.dtype(np.uint32))
@@ -165,7 +165,7 @@ class Bits:
                 return drawn
 
     def decays(self, numerator: int, denominator: int) -> bool:
-        """Return whether a coin of probability exp(-γ) comes up, γ = ``numerator / denominator`` >= 0.
+        """Toss a coin with probability exp(-γ), γ = ``numerator / denominator`` >= 0.
 
         Of coins of probability γ/1, γ/2, γ/3, ... for γ <= 1, the first that fails has an odd number with probability
         Σ_k (-γ)^k / k! = exp(-γ).
@@ -180,7 +180,7 @@ class Bits:
         return k % 2 == 1
 
     def two_sided_geometric(self, scale: int, parts: int = 1) -> int:
-        """Whole number of P(z) ∝ exp(-|z| parts/scale): one of P(x) ∝ exp(-x/scale), x >= 0, in whole parts."""
+        """Draw a whole number with P(z) ∝ exp(-|z| parts/scale): a geometric draw, divided by ``parts``."""
         while True:
             remainder = self.uniform(scale)
             if not self.decays(remainder, scale):
@@ -193,7 +193,7 @@ class Bits:
                 return -size if negative else size
 
     def discrete_gaussian(self, variance: Fraction) -> int:
-        """Whole number of P(z) ∝ exp(-z²/2σ²), σ² = ``variance``."""
+        """Draw a whole number with P(z) ∝ exp(-z²/2σ²), σ² = ``variance``."""
         a, b = variance.numerator, variance.denominator
         scale = _root(a // b) + 1
         while True:
@@ -209,7 +209,7 @@ def _root(n: int) -> int:
 
 
 def project_counts(noisy_counts: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Whole counts >= 0 (n, k) next to noisy ones, that add up to so many rows in each column."""
+    """Project noisy counts to whole counts >= 0, shape (n, k), whose columns sum to the given numbers of rows."""
     ordered = -np.sort(-noisy_counts, axis=0)
     left = (np.cumsum(ordered, axis=0) - rows) / np.arange(1, len(noisy_counts) + 1)[:, None]
     last = len(noisy_counts) - 1 - np.argmax((ordered > left)[::-1], axis=0)
@@ -221,5 +221,5 @@ def project_counts(noisy_counts: NDArray[np.float64], rows: NDArray[np.int64]) -
 
 
 def whole(noisy_counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Whole counts >= 0 next to noisy ones that add up to n."""
+    """Project noisy counts to whole counts >= 0 that sum to n."""
     return project_counts(noisy_counts.reshape(-1, 1).astype(np.float64), np.array([n])).reshape(noisy_counts.shape)

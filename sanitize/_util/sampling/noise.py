@@ -23,22 +23,23 @@ from numpy.typing import DTypeLike, NDArray
 
 from sanitize.errors import InvalidParameter, ReleaseWarning
 
+# AES-256 takes keys of so many bytes, and gives blocks of so many.
 KEY_BYTES = 32
 _BLOCK_BYTES = 16
 
 
 class RandomWords(Protocol):
-    """A source of uniform random words, in lanes."""
+    """A stream of uniform random words, in independent lanes."""
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-        """Words ``start`` to ``start + count`` of a lane, of 32 bits or of 16."""
+        """Words ``start`` to ``start + count`` of a lane, of 32 or 16 bits."""
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """A 64-bit word for each of some positions of a lane."""
+        """One 64-bit word for each position of a lane."""
 
 
 class _HiddenBytes(bytes):
-    """Bytes that show themselves nowhere: not in the locals of a traceback, a log or a debugger."""
+    """Bytes that no traceback, log or debugger shows."""
 
     def __repr__(self) -> str:
         return "<hidden>"
@@ -47,7 +48,7 @@ class _HiddenBytes(bytes):
 
 
 class HiddenText(str):
-    """Text that holds a key, and that no traceback shows; what is cut from it is plain text again."""
+    """Text with a key that no traceback shows; substrings of it are plain text again."""
 
     __slots__ = ()
 
@@ -56,7 +57,7 @@ class HiddenText(str):
 
 
 def hidden(key: Any) -> Any:
-    """A key as a caller gave it, good or not, wrapped so that tracebacks do not show it; anything else as it is.
+    """Wrap a caller's key, valid or not, so that tracebacks do not show it; return any other value unchanged.
 
     Functions that take a key begin with it: an error of any later line shows the locals of theirs.
 
@@ -72,7 +73,7 @@ def hidden(key: Any) -> Any:
 
 @dataclass(frozen=True, init=False)
 class NoiseKey:
-    """256-bit key of the noise of a release, as ``random_state=`` of an estimator; it never prints itself.
+    """256-bit key of the noise of a release, for ``random_state=`` of an estimator; its repr hides it.
 
     Words come from AES-256 in counter mode: word ``i`` of a lane is a pure function of (key, lane, i). The
     128-bit counter block is the lane in the upper half and the block number in the lower half, so lanes cannot
@@ -103,7 +104,7 @@ class NoiseKey:
         vars(self).update(key=key, _use=[])
 
     def __copy__(self) -> NoiseKey:
-        """The key itself: a clone of an estimator draws the same noise, so it is bound by the same use."""
+        """Return the key itself: a cloned estimator draws the same noise and is bound to the same use."""
         return self
 
     def __deepcopy__(self, memo: object) -> NoiseKey:
@@ -113,11 +114,11 @@ class NoiseKey:
         return NoiseKey.from_system, ()
 
     def for_workers(self) -> NoiseKey:
-        """Copy of the key whose pickles hold it: for the tasks of a release, and for nothing that is kept."""
+        """Copy of the key that pickles with its bytes: for tasks of a release only, never for storage."""
         return _WorkersKey(self.key)
 
     def bind(self, *use: object) -> None:
-        """Use the key on something, which it must be used on ever after: equal noise on other rows tells them apart.
+        """Tie the key to its first use and refuse any other: equal noise on other rows reveals which values differ.
 
         Parameters
         ----------
@@ -132,14 +133,14 @@ class NoiseKey:
         before = self._use or [None] * len(use)
         if any(None not in pair and pair[0] != pair[1] for pair in zip(before, use, strict=True)):
             raise InvalidParameter(
-                "this NoiseKey has drawn the noise of other rows or of another channel, and equal noise would tell "
+                "this NoiseKey has drawn the noise of other rows or of another channel, and equal noise would reveal "
                 "which values differ; use a new key for each release, or random_state=None"
             )
         self._use[:] = [new if old is None else old for old, new in zip(before, use, strict=True)]
 
     @classmethod
     def from_system(cls) -> NoiseKey:
-        """Key drawn from the operating system: what an unseeded release uses."""
+        """Key drawn from the operating system, as releases without a seed use it."""
         return cls(os.urandom(KEY_BYTES))
 
     @classmethod
@@ -148,25 +149,25 @@ class NoiseKey:
         return cls(hashlib.sha256(b"sanitize seed %d" % seed).digest())
 
     def derive(self, label: str) -> NoiseKey:
-        """Independent source for one file, partition or purpose."""
+        """Independent key for one file, partition or purpose."""
         return NoiseKey(hmac.new(self.key, label.encode(), hashlib.sha256).digest())
 
     def release_key(self, about: str) -> NoiseKey:
-        """Key of one release, by HKDF (RFC 5869), which says nothing of this one: for a receipt."""
+        """Key of one release for its receipt, by HKDF (RFC 5869); it reveals nothing about this key."""
         return NoiseKey(HKDF(SHA256(), KEY_BYTES, salt=None, info=about.encode()).derive(self.key))
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-        """Words ``start`` to ``start + count`` of a lane; those of 16 bits are the halves of the others."""
+        """Words ``start`` to ``start + count`` of a lane; 16-bit words are halves of 32-bit ones."""
         return _KeyStream(self, lane, start, np.dtype(dtype))(count)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """A 64-bit word for each of some positions: half of the lane's block with that number."""
+        """One 64-bit word for each position: half of the lane's block with that number."""
         blocks = np.empty((len(positions), 2), ">u8")
         blocks[:, 0], blocks[:, 1] = lane, positions
         return self.block_words(blocks.view(np.uint8))
 
     def block_words(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """A 64-bit word for each block of 16 bytes, shape (n, 16): a function of the key and the block alone."""
+        """One 64-bit word for each block of 16 bytes, shape (n, 16): a function of key and block only."""
         # One block at a time is what counter mode does too, but it cannot leap.
         drawn = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor().update(blocks.tobytes())
         return np.frombuffer(drawn, "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
@@ -178,14 +179,14 @@ class NoiseKey:
 
 
 class _WorkersKey(NoiseKey):
-    """A key that goes to workers."""
+    """A key that is pickled for workers."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (bytes(self.key),)
 
 
 class _KeyStream:
-    """Words of one lane of a key in order, written over one another: no memory is asked for block by block."""
+    """Words of one lane of a key, in order, written into one buffer that is used again."""
 
     def __init__(self, key: NoiseKey, lane: int, start: int, dtype: np.dtype[Any]) -> None:
         block, skip = divmod(start * dtype.itemsize, _BLOCK_BYTES)
@@ -205,7 +206,7 @@ class _KeyStream:
 
 
 def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype[Any]) -> WordStream:
-    """Function that gives the next words, or half-words, of a lane from number ``start`` on.
+    """Return a function that gives the next words, or half-words, of a lane from number ``start`` on.
 
     What it returns may be overwritten by the next call.
     """
@@ -222,7 +223,7 @@ def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype
 
 
 class RowWords:
-    """Random words of a stage: a word for each row, and more bits for the few rows that ask for them.
+    """Random words of a stage: a word for each row, and more bits for the few rows that need them.
 
     Words are those of lane ``2 * lane`` from number ``start`` on, the others those of the lane after it; row i has
     the words of number i in both.
@@ -234,12 +235,12 @@ class RowWords:
         self._first = self._next = start
 
     def following(self, count: int) -> NDArray[Any]:
-        """Words of the next rows; the next call may overwrite them."""
+        """Words of the next rows; the next call may overwrite the array."""
         self._first, self._next = self._next, self._next + count
         return self._in_turn(count)
 
     def more(self, places: NDArray[np.intp], bits: int) -> NDArray[np.int64]:
-        """So many bits, below 64, for the rows at some places of those that `following` gave words last."""
+        """Draw more bits, fewer than 64, for some of the rows of the last call of `following`."""
         return (self._at(self._first + places) >> np.uint64(64 - bits)).astype(np.int64)
 
 
@@ -250,11 +251,11 @@ class GeneratorWords:
     generator: np.random.Generator
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-        """Next ``count`` words."""
+        """Return the next ``count`` words."""
         return self.generator.integers(0, np.iinfo(dtype).max, size=count, dtype=dtype, endpoint=True)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Next 64-bit words, one a position."""
+        """Return the next 64-bit words, one per position."""
         return self.generator.integers(0, 1 << 64, size=len(positions), dtype=np.uint64)
 
 
@@ -284,19 +285,19 @@ def random_words(source: Randomness) -> RandomWords:
 
 
 def derive_words(random_words: RandomWords, label: str) -> RandomWords:
-    """Other noise of the same key; the next of a generator."""
+    """Derive independent random words for another purpose: of the same key, or the next ones of a generator."""
     return random_words.derive(label) if isinstance(random_words, NoiseKey) else random_words
 
 
 def key_from(words: RandomWords, label: str) -> NoiseKey:
-    """Key for one purpose: of the same key, or of the next words of a generator."""
+    """Derive a key for one purpose from random words."""
     if isinstance(words, NoiseKey):
         return words.derive(label)
     return NoiseKey(words.words(0, 0, KEY_BYTES // 4).astype("<u4").tobytes())
 
 
 def noise_key(source: Randomness) -> bytes | None:
-    """Key of the noise of one of several releases; None of the operating system's, which is never the same.
+    """Key of the noise of one of several releases; for None, a new one from the operating system.
 
     Raises
     ------
@@ -310,21 +311,21 @@ def noise_key(source: Randomness) -> bytes | None:
         return words.key
     raise InvalidParameter(
         f"noise of several releases must be independent, and a {type(source).__name__} may be a copy of one that draws "
-        "for another release, which cannot be told: leave random_state at None, or give a NoiseKey of its own"
+        "for another release: leave random_state at None, or give a new NoiseKey"
     )
 
 
 def is_secure(source: Randomness) -> bool:
-    """Return whether a source is fit for release: only those keyed from the operating system or by the caller are."""
+    """Return whether random words are fit for a release: keyed by the operating system or by the caller."""
     random_words(source)
     return source is None or isinstance(source, (bytes, NoiseKey))
 
 
 def warn_of_seed() -> None:
-    """Say that a file is drawn from a seed; estimators say it in their reports only, because seeds are for tests."""
+    """Warn that a file is drawn from a seed; estimators say so only in their reports, because seeds are for tests."""
     warnings.warn(
-        "the noise of this file comes from a seed, and whoever guesses it can undo the noise: not for release; leave "
-        "random_state at None, or give key=",
+        "the noise of this file comes from a seed, and anyone who guesses it can undo the noise; "
+        "leave random_state at None, or give key=",
         ReleaseWarning,
         stacklevel=3,
     )

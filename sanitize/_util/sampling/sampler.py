@@ -1,4 +1,4 @@
-"""Parts that all samplers share: draws block after block, in arrays that are used again; and the simplest ones.
+"""Base of all samplers, which draw block by block in arrays used again; and the simplest samplers.
 
 Those keep the symbol by one threshold for all, or draw from one common row (randomized response): a table of such
 stages would have a row a symbol that says the same as every other row.
@@ -17,6 +17,7 @@ from sanitize._util.limits import BLOCK_ROWS
 from sanitize._util.sampling.noise import RandomWords, RowWords
 from sanitize.errors import InvalidChannel
 
+# Most blocks have no such row, and an empty answer need not be made for each.
 _NOWHERE = np.empty(0, np.intp)
 # Takes the inputs of the next rows and gives their outputs, which the next call may overwrite.
 Drawing: TypeAlias = "Callable[[NDArray[Any]], NDArray[Any]]"
@@ -26,11 +27,11 @@ class Sampler(Protocol):
     """Draws outputs of a stage, from tables that are built once."""
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draws of the rows from number ``start`` on; the words of a lane with a row's number decide its draw."""
+        """Draw outputs of the rows from number ``start`` on; words of a lane are used by row number."""
 
 
 def receiving(out: NDArray[Any] | None, n_rows: int, n_outputs: int) -> NDArray[Any]:
-    """The array given for the outputs of some rows, or a new one.
+    """Return the array given for the outputs of some rows, or a new one.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def receiving(out: NDArray[Any] | None, n_rows: int, n_outputs: int) -> NDArray[
 
 
 def draw_all(steps: list[Drawing], rows: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
-    """Outputs of all rows after some steps, a block at a time."""
+    """Draw the outputs of all rows block by block."""
     if np.may_share_memory(rows, out):
         rows = rows.copy()
     for begin in range(0, len(rows), BLOCK_ROWS):
@@ -62,7 +63,7 @@ def draw_all(steps: list[Drawing], rows: NDArray[Any], out: NDArray[Any]) -> NDA
 
 
 class Scratch:
-    """Arrays of a block, made once and cut to the rows at hand."""
+    """Arrays of one block, allocated once and cut to the number of rows."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -75,13 +76,13 @@ class Scratch:
         return array[:size]
 
     def zeros(self, size: int) -> NDArray[np.uint8]:
-        """Inputs of a stage with one input; they stay zeros."""
+        """Return the inputs of a stage with one input, which are all zeros."""
         if len(self._arrays.get("zeros", ())) < size:
             self._arrays["zeros"] = np.zeros(size, np.uint8)
         return self._arrays["zeros"][:size]
 
     def copy(self, name: str, dtype: Any, values: NDArray[Any]) -> NDArray[Any]:
-        """Values in another type, without the check that they fit."""
+        """Copy values into another type, without checking that they fit."""
         array = self(name, dtype, len(values))
         np.copyto(array, values, casting="unsafe")
         return array
@@ -90,7 +91,7 @@ class Scratch:
 def choose(
     mask: NDArray[np.bool_], where_true: NDArray[Any], where_false: NDArray[Any] | Any, out: NDArray[Any]
 ) -> NDArray[Any]:
-    """Like `numpy.where` for unsigned integers, in half the time: by arithmetic instead of jumps.
+    """Choose like `numpy.where` for unsigned integers, in half the time: by arithmetic instead of branches.
 
     ``out`` may be none of the others.
     """
@@ -103,7 +104,7 @@ def choose(
 def bucket_numbers(
     rows: NDArray[Any], bits: int, row_numbers: NDArray[Any], n_buckets: int, scratch: Scratch
 ) -> NDArray[np.intp]:
-    """Numbers of buckets among those of all rows, from their numbers in rows of 2**bits, as look-ups want them."""
+    """Convert bucket numbers within rows of 2**bits to bucket numbers among all rows, for look-ups."""
     place = row_numbers
     if n_buckets > 1 << bits:
         place = scratch.copy("place", place_type(n_buckets), rows)
@@ -113,31 +114,31 @@ def bucket_numbers(
 
 
 def where_true(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Places of a mask that is seldom true."""
+    """Positions where a mask is true, fast if few are."""
     return np.flatnonzero(mask) if mask.any() else _NOWHERE
 
 
 def where_small(numbers: NDArray[Any], most: np.unsignedinteger[Any], scratch: Scratch) -> NDArray[np.intp]:
-    """Places of numbers that are at most as large as few are; the longer the numbers, the fewer."""
+    """Positions of the smallest numbers, below a bound that few reach; longer numbers give fewer."""
     if numbers.dtype.itemsize > 2 and len(numbers) and numbers.min() > most:
         return _NOWHERE
     return where_true(np.less_equal(numbers, most, out=scratch("small", np.bool_, len(numbers))))
 
 
 def word_type(bits: int) -> np.dtype[Any]:
-    """Words that decide among 2**bits buckets: of 16 bits where they rarely tie, since then all costs half."""
+    """Word type that decides among 2**bits buckets: 16 bits, at half the cost, if ties are rare."""
     # Short words tie for one draw in 2**(16 - bits); more often would cost more than long words do.
     return np.dtype(np.uint16 if bits <= 8 else np.uint32)
 
 
 def place_type(n_places: int) -> np.dtype[Any]:
-    """Narrowest type that numbers some places; look-ups want 64 bits, arithmetic is faster on fewer."""
+    """Narrowest type that holds these positions; look-ups use 64 bits, arithmetic is faster on fewer."""
     return np.dtype(np.uint16 if n_places <= 1 << 16 else np.uint32 if n_places <= 1 << 32 else np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class KeepTable:
-    """Input i stays i with one probability for all inputs, or becomes one common output.
+    """Sampler of inputs that keep their symbol with one common probability and otherwise give one common output.
 
     The leading 16 bits of the threshold are compared with a half-word; where they tie, 46 more bits decide.
 
@@ -157,7 +158,7 @@ class KeepTable:
 
     @staticmethod
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.int64]) -> bool:
-        """Return whether a sparse matrix has this form, with more than one input."""
+        """Return whether a sparse matrix has this form and more than one input."""
         n = len(indptr) - 1
         return (
             n > 1
@@ -169,7 +170,7 @@ class KeepTable:
         )
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draws of the rows from number ``start`` on; half-word i of the lane decides draw i."""
+        """Draw outputs of the rows from number ``start`` on; half-word i of the lane decides draw i."""
         word = np.dtype(np.uint16)
         row_words, scratch = RowWords(source, lane, start, word), Scratch()
         more_bits = self.scale_bits - 8 * word.itemsize
@@ -193,7 +194,7 @@ class KeepTable:
 
 @dataclass(frozen=True, eq=False)
 class RedrawTable:
-    """Inputs but the last one pass through; the last one draws from its row.
+    """Sampler that passes all inputs through except the last one, which draws from its row.
 
     Attributes
     ----------
@@ -210,12 +211,12 @@ class RedrawTable:
 
     @staticmethod
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
-        """Return whether a sparse matrix has this form, with more than one input."""
+        """Return whether a sparse matrix has this form and more than one input."""
         last = len(indptr) - 2
         return last > 0 and indptr[last] == last and bool((indices[:last] == np.arange(last)).all())
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draws of the rows from number ``start`` on, as the sampler of the last row draws them."""
+        """Draw outputs of the rows from number ``start`` on, as the sampler of the last row does."""
         draw_common, scratch = self.common.drawing(source, lane, start), Scratch()
         dtype = place_type(max(self.n_outputs, self.last + 1))
 
@@ -233,7 +234,7 @@ class RedrawTable:
 
 @dataclass(frozen=True, eq=False)
 class UniformTable:
-    """One input and n outputs whose integers differ by at most one, the larger ones first: a product is the table.
+    """Sampler of one input with n outputs whose integers differ by at most one, larger ones first: a product decides.
 
     A word w and n outputs give the output ⌊w n / 2**32⌋ and a remainder. The outputs' shares of the integers begin
     less than n / 4 units of 2**-62 above the multiples of 1/n, so that up to 2**16 outputs a remainder from 1 to
@@ -261,7 +262,7 @@ class UniformTable:
         )
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
+        """Draw outputs of the rows from number ``start`` on; word i of the lane decides draw i."""
         row_words, scratch = RowWords(source, lane, start, np.dtype(np.uint32)), Scratch()
         more_bits = self.scale_bits - 32
 
@@ -283,7 +284,7 @@ class UniformTable:
         return draw
 
     def _exact(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Outputs whose shares hold the numbers."""
+        """Outputs in whose shares these numbers lie."""
         base, larger = divmod(1 << self.scale_bits, self.n)
         of_larger = numbers // (base + 1)
         return np.where(of_larger < larger, of_larger, (numbers - larger) // base)

@@ -1,4 +1,4 @@
-"""Unbiased tables, means and regressions from released rows and the channel that was kept with them."""
+"""Unbiased tables, means and regressions from released rows and their channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows of the source a test on a release is worth."""
+"""Size of a sample of original rows that has the power of a test on the release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST = 1e-12
 
 
 def effective_rows(released: Any, channel: Channel | str | os.PathLike[str]) -> float:
-    """Number of rows of the source on which a test has the power of a test on this release, on average.
+    """Number of original rows on which a test has the same power as on this release, on average.
 
     It is `sanitize.core.measures.effective_share` of the released rows, at the distribution of X that explains them
     best: the average over all that may be tested of the columns that went through the channel. A test of what the
@@ -57,7 +57,7 @@ def effective_rows(released: Any, channel: Channel | str | os.PathLike[str]) -> 
 
 
 def _input_distribution(channel: Channel, frequencies: Vector) -> Vector:
-    """Distribution of X under which released symbols have frequencies as near as can be, every symbol some of it."""
+    """Distribution of X that best explains the frequencies of released symbols, with some mass on every symbol."""
     from scipy.optimize import nnls
 
     p_x = nnls(np.asarray(channel.matrix).T, frequencies)[0]

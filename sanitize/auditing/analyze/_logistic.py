@@ -1,4 +1,4 @@
-"""Logistic regression by corrected scores: the likelihood equations of the source, estimated without bias."""
+"""Logistic regression by corrected scores: unbiased estimates of the population's likelihood equations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def logistic(
     *,
     confidence: float = 0.95,
 ) -> Estimates:
-    """Logistic regression of the source, from released rows and their channel; rows with a missing value are left out.
+    """Logistic regression of the original data, from released rows and their channel; rows with gaps are left out.
 
     Every term of the likelihood equations is replaced by a score of the released row whose mean given the source row
     is that term (corrected scores), and the errors are those of the sandwich: they count the draw of the rows and the
@@ -111,7 +111,7 @@ class _Model:
         return int(self.counts.sum())
 
     def sums(self, coefficients: Vector) -> tuple[Vector, Vector, Vector]:
-        """Mean score, mean of minus its derivative, and mean of its outer product, a row."""
+        """Averages per row of the score, of minus its derivative, and of its outer product."""
         p = len(coefficients)
         total, slope, outer = np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
         for block in blocks(len(self.codes)):
@@ -128,7 +128,7 @@ class _Model:
         return total / self.n, slope / self.n, outer / self.n
 
     def solve(self) -> Vector:
-        """Root of the mean score, by Newton's steps, halved until the score shrinks."""
+        """Root of the mean score, by Newton steps that are halved until the score shrinks."""
         at = np.zeros(len(self.columns.names))
         score, slope, _ = self.sums(at)
         for _ in range(60):
@@ -160,7 +160,7 @@ class _Model:
 
 @dataclass(frozen=True)
 class _Block:
-    """One column as numbers: of each row, or of each cell; NaN where missing."""
+    """One column as numbers, per row or per cell; NaN where missing."""
 
     names: tuple[str, ...]
     values: Vector  # (n_rows or n_cells, len(names))
@@ -172,7 +172,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Predictors, moved and scaled to [-1, 1], and the outcome.
+    """Predictors, shifted and scaled to [-1, 1], and the outcome.
 
     Attributes
     ----------
@@ -189,13 +189,13 @@ class _Columns:
     _outcome: _Block
 
     def back(self) -> Vector:
-        """Matrix (1 + p, 1 + p) from coefficients of the scaled predictors to those of the predictors."""
+        """Matrix (1 + p, 1 + p) from coefficients of scaled predictors to coefficients of the predictors."""
         matrix = np.diag(np.concatenate([[1.0], 1 / self.scale]))
         matrix[0, 1:] = -self.centre / self.scale
         return matrix
 
     def cell_values(self, cell: int, rows: slice) -> tuple[Vector, Vector, Vector]:
-        """Predictors, outcome and presence of rows, were their hidden columns in this cell."""
+        """Predictors, outcome and presence of rows if their hidden columns were in this cell."""
         n = rows.stop - rows.start
         parts = [block.cell_values(cell, rows) for block in (*self._predictors, self._outcome)]
         filled = np.concatenate([np.broadcast_to(part, (n, part.shape[1])) for part in parts], axis=1)
@@ -206,7 +206,7 @@ class _Columns:
 
 
 def _columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequence[str]) -> _Columns:
-    """Columns of a regression.
+    """Prepare the columns of a regression.
 
     Raises
     ------
@@ -227,7 +227,7 @@ def _columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequence[str
 
 
 def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Values of a column in order, and the position of each cell's or row's, -1 where missing."""
+    """Values of a column in order, and the position of each cell's or row's value, -1 where missing."""
     if name in hidden.columns:
         level, codes = hidden.level(name)
     else:

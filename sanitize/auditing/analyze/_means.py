@@ -32,7 +32,7 @@ def mean(
     by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
 ) -> Estimates:
-    """Mean of a numeric column of the source, from released rows and their channel; rows without a value are left out.
+    """Mean of a numeric column of the original data, from released rows and their channel; missing values are left out.
 
     Guarantee and parameters are those of `table`. A mean within cells is a ratio of two unbiased estimates, with the
     error of their linear approximation: consistent, and as good as its cells are full.
@@ -73,7 +73,7 @@ def mean(
     """
     within = () if by is None else check_columns(by, "by")
     if column in within:
-        raise InvalidParameter(f"by must not name the column {column!r} whose mean is asked for")
+        raise InvalidParameter(f"by must not name the column {column!r} of which the mean is taken")
     rows, hidden, plain_columns, confidence = open_release(released, channel, (*within, column), confidence)
     plain_labels, codes = plain_cells(rows, tuple(name for name in plain_columns if name != column))
     labels, cells = _cells(hidden, column)
@@ -97,7 +97,8 @@ def mean(
     if (below <= 0).any():
         name = names[int(np.argmax(below <= 0))]
         raise InvalidParameter(
-            f"the share of {name!r} is lost in the noise of the channel, so it has no mean; take coarser cells, or "
+            f"the share of {name!r} is lost in the noise of the channel, so its mean cannot be "
+            "estimated; take coarser cells, or "
             "more rows"
         )
     ratio = above / below
@@ -107,7 +108,7 @@ def mean(
 
 
 def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
-    """Values of a column as doubles, of each cell where it went through the channel or of each row; NaN if missing."""
+    """Values of a column as doubles, per cell if it went through the channel, else per row; NaN if missing."""
     is_kept = column not in hidden.columns
     array, codes = (as_arrow(rows[column], column), None) if is_kept else hidden.level(column)
     if not is_numeric(array.type):
@@ -120,7 +121,7 @@ def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
 
 
 def is_numeric(dtype: pa.DataType) -> bool:
-    """Return whether values of a type are numbers, True and False among them."""
+    """Return whether a type is numeric; booleans count."""
     return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype))
 
 
@@ -140,7 +141,7 @@ def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
 def _terms(
     hidden: Hidden, block: slice, cells: NDArray[np.int32], n_cells: int, values: Vector, *, of_cells: bool
 ) -> Vector:
-    """Scores of value and presence of each row and cell, shape (2, n_rows, n_cells); each group is a cell."""
+    """Scores of value and presence for each row and cell, shape (2, n_rows, n_cells); each group is a cell."""
     into = (cells[:, None] == np.arange(n_cells)).astype(float)
     codes, seen = hidden.codes[block], values if of_cells else values[block]
     present = np.isfinite(seen)

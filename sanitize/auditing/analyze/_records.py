@@ -1,4 +1,4 @@
-"""Released rows as codes: what went through the channel, by scores, and what was kept, as it is.
+"""Released rows as codes: scores for columns that went through the channel, values for columns kept unchanged.
 
 The mean of scores of released symbols is the share of an input cell, whatever the distribution of X. With K the channel
 and h a function of X, a score g with K g = h has E[g(Y) | X] = h(X): its mean over released rows is unbiased for the
@@ -30,7 +30,7 @@ from sanitize.tables.frame import Table
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """The columns of an analysis that went through the channel.
+    """Columns of an analysis that went through the channel.
 
     Attributes
     ----------
@@ -50,17 +50,17 @@ class Hidden:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the columns."""
         return () if self.cells is None else self.cells.columns
 
     def level(self, column: str) -> tuple[pa.Array, NDArray[np.int32]]:
-        """Values of one of the columns in order, and the position of each cell's, behind the last where missing."""
+        """Values of one column in order, and the position of each cell's value; missing comes last."""
         assert self.cells is not None
         place = self.columns.index(column)
         return self.cells.levels[place], self.cells.codes[:, place]
 
     def label(self, group: int) -> str:
-        """Name of a group: its cell, or some of its cells in braces."""
+        """Name of a group: its only cell, or the first cells in braces."""
         members = np.flatnonzero(self.groups == group)
         return "" if self.cells is None else group_label(self.cells, members, len(members))
 
@@ -69,18 +69,17 @@ class Hidden:
         return list(map(self.label, range(self.scores.shape[1])))
 
     def require_apart(self, what: str) -> None:
-        """Refuse what needs cells that the channel merged."""
+        """Refuse an analysis of cells that the channel merged."""
         if self.scores.shape[1] < len(self.groups):
             group = int(np.flatnonzero(np.bincount(self.groups) > 1)[0])
             raise InvalidParameter(
-                f"{what} is not determined by this release: its channel does not tell "
-                f"{self.label(group)} of {', '.join(self.columns)} apart; sanitize.auditing.analyze.table gives "
-                "what it tells"
+                f"{what} is not determined by this release: its channel does not separate {self.label(group)} of "
+                f"{', '.join(self.columns)}; sanitize.auditing.analyze.table gives what is determined"
             )
 
 
 def check_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
-    """Names of columns, each once, at least one."""
+    """Check the names of columns: at least one, each given once."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names or len(set(names)) < len(names):
         raise InvalidParameter(f"{what} must name at least one column, each once")
@@ -90,7 +89,7 @@ def check_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
 def open_release(
     released: Any, channel: Channel | str | os.PathLike[str], columns: Sequence[str], confidence: float
 ) -> tuple[Table, Hidden, tuple[str, ...], float]:
-    """Released rows, which are more than one, `split` by a channel or one that was kept as a file or a text."""
+    """Open at least two released rows that a channel was applied to, or a release saved as file or text."""
     table = Table.from_native(released)
     if table.n_rows < 2:
         raise InvalidParameter(f"an estimate with an error needs at least 2 released rows, got {table.n_rows}")
@@ -100,7 +99,7 @@ def open_release(
 
 
 def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidden, tuple[str, ...]]:
-    """Split these columns into those that went through the channel and the names of those that were kept as they are.
+    """Split columns into those that went through the channel and the names of columns kept unchanged.
 
     Raises
     ------
@@ -129,8 +128,8 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
     strange = int((codes < 0).sum())
     if strange:
         raise ColumnError(
-            f"{strange} of {len(codes)} rows hold values of {', '.join(printed)} that this channel does not print: "
-            "take the channel of this release, and cut numbers that were drawn inside bins into the bins it prints",
+            f"{strange} of {len(codes)} rows hold values of {', '.join(printed)} that this channel does not write: "
+            "take the channel of this release, and cut numbers that were drawn inside bins into the bins it writes",
             printed[0],
         )
     tuples, (cells,) = Tuples.from_alphabet(channel.inputs, [hidden])
@@ -138,17 +137,17 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
 
 
 def row_codes(table: Table, columns: tuple[str, ...]) -> NDArray[np.int32]:
-    """Number of each row among the distinct rows of some columns; all are 0 without columns."""
+    """Number of each row among the distinct rows of some columns; 0 for all rows without columns."""
     return Alphabet.from_table(table, columns).encode(table) if columns else np.zeros(table.n_rows, np.int32)
 
 
 def blocks(n_rows: int) -> Iterator[slice]:
-    """Slices of rows that are worked on together."""
+    """Slices of rows that are processed together."""
     return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))
 
 
 def solve_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tuple[NDArray[np.int32], Vector]:
-    """Scores of least variance, were all input symbols alike frequent, for the finest cells that are told apart.
+    """Scores of least variance under a uniform distribution of X, for the finest cells that can be told apart.
 
     Parameters
     ----------
@@ -165,7 +164,7 @@ def solve_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tu
     # Entries of a channel that is decomposed: some seconds and hundreds of megabytes.
     if channel.n_inputs * channel.n_outputs > 1 << 21:
         raise InvalidChannel(
-            f"a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to be undone; release "
+            f"a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to correct for; release "
             "fewer columns together, or coarser ones"
         )
     kernel = channel.matrix
@@ -182,7 +181,7 @@ def solve_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tu
 
 
 def _cell_groups(lost: Vector, cells: NDArray[np.int32], n_cells: int) -> NDArray[np.int32]:
-    """Group of each cell, in the order of their first cells; ``lost`` spans the changes of P_X that P_Y does not show.
+    """Group of each cell, in order of first cells; ``lost`` spans the changes of P_X that leave P_Y unchanged.
 
     The projector on those changes, summed within cells, falls into blocks. Every change sums to 0 in each block, so the
     share of a block is determined; that of a part of it is not.

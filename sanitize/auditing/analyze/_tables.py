@@ -1,4 +1,4 @@
-"""Estimates with their errors; shares of cells of columns that a channel released, and of those kept as they are."""
+"""Estimates with errors: shares of cells of released columns and of columns kept unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates of one analysis, with errors that count both the draw of the rows and the noise of the channel.
+    """Estimates of one analysis; their errors include sampling and the channel's noise.
 
     Estimates are unbiased (regressions: consistent), so noise may carry a share below 0 or above 1; cut it for show,
     not for further work.
@@ -89,7 +89,7 @@ class Estimates:
 def table(
     released: Any, channel: Channel | str | os.PathLike[str], columns: str | Sequence[str], *, confidence: float = 0.95
 ) -> Estimates:
-    """Unbiased share of every cell of a table of the source, from released rows and their channel.
+    """Unbiased share of every cell of a table of the original data, from released rows and their channel.
 
     Counts of released rows tell of Y; this undoes the channel. Cells that the channel merges are given as one, named
     in braces: nothing in the release tells them apart. Columns that were kept as they are may stand beside released
@@ -155,7 +155,7 @@ def table(
 
 
 def plain_cells(rows: Any, columns: tuple[str, ...]) -> tuple[list[str], NDArray[np.int32]]:
-    """Names of the cells of columns that were kept, and the cell of each row."""
+    """Names of the cells of columns that were kept unchanged, and the cell of each row."""
     if not columns:
         return [""], np.zeros(rows.n_rows, np.int32)
     alphabet = Alphabet.from_table(rows, columns)

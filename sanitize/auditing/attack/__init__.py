@@ -1,4 +1,4 @@
-"""Attacks on a release: what is learned of S by a bounded adversary, and of other columns by an honest analyst."""
+"""Attacks on a release: what an adversary can learn about S, and what an analyst can still learn."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The form of an attack: words, and one method that says how strongly it holds each target."""
+"""Base class of attacks: words for reports, and a method that scores each target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SUREST, _FEWEST = (0.01, 0.05, 0.2), 20
 
 
 class Attack(ABC):
-    """One attack on a released table: a subclass names it and says in `score` what it finds of each target.
+    """One attack on a released table: a subclass names it and computes scores of targets in `score`.
 
     The targets are people in the data and people outside it, mixed: nobody tells an attack who is who. So its figures
     are tested exactly, whatever it computes.
@@ -67,10 +67,10 @@ class Attack(ABC):
 
     @abstractmethod
     def score(self, scene: Scene) -> Vector | None:
-        """Return a number for each target, larger where the attack finds more; None where it cannot be tried."""
+        """Return a score for each target, larger where the attack finds more; None if the attack does not apply."""
 
     def parts(self, score: Vector) -> Iterator[tuple[int | None, Vector]]:
-        """Yield values whose means are compared, and how many targets an accusation holds (None for all of them).
+        """Yield values whose means are compared, and how many targets an accusation names (None for all).
 
         The difference of the means of both kinds of targets is the figure less that of chance: for a ranking the
         chance of telling one of each kind apart, and then the share of people among those it is surest of, each less a
@@ -88,7 +88,7 @@ class Attack(ABC):
 
 
 def _top(ranks: Vector, most: int) -> Vector:
-    """Which targets are among the surest, those on the edge in part."""
+    """Weight of each target among the highest scores; targets at the edge count in part."""
     edge = np.partition(ranks, -most)[-most]
     above, on_edge = ranks > edge, ranks == edge
     return above + on_edge * ((most - above.sum()) / on_edge.sum())

@@ -1,4 +1,4 @@
-"""The best adversary there is: she knows the distribution and the channel, and sees one released symbol."""
+"""Bayes-optimal adversary, who knows the distribution and the channel and sees one released symbol."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ class BayesAttack(Told):
 
     @property
     def advantage(self) -> float:
-        """How much the released symbol adds to the chance of a right guess."""
+        """Gain in the chance of a right guess from the released symbol."""
         return max(0.0, self.accuracy - self.prior_accuracy)
 
     @property
     def information(self) -> float:
-        """I(S;Y) in nats: what the released symbol takes off the log-loss."""
+        """I(S;Y) in nats: the reduction of log-loss by the released symbol."""
         return mutual_information(self._released)
 
     @property
     def posterior(self) -> Vector:
-        """P(s|y), shape (n_s, n_y): what she believes after each released symbol. Internal."""
+        """P(s|y), shape (n_s, n_y): the adversary's belief after each released symbol. Internal."""
         return self._released.posterior
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The result in sentences that name no symbol."""
+        """Sentences that state the result and name no symbol."""
         return (
             f"The best possible adversary, who knows the joint and the channel, guesses the sensitive columns right in "
             f"{percent(self.accuracy)} of rows, against {percent(self.prior_accuracy)} without the release; a released "
@@ -70,7 +70,7 @@ class BayesAttack(Told):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for the owner of the table."""
+        """Return plain values, for the owner of the table."""
         names = ("accuracy", "prior_accuracy", "advantage", "log_loss", "prior_log_loss", "information")
         values: dict[str, Any] = {"attack": "bayes", "columns": list(self.columns)}
         values |= {name: getattr(self, name) for name in names} | {"summary": list(self.summary)}
@@ -82,7 +82,7 @@ class BayesAttack(Told):
 
 
 def bayes(joint: JointDistribution, channel: Channel | None = None) -> BayesAttack:
-    """Exact Bayes-optimal adversary against a channel: no adversary does better, whatever she computes.
+    """Measure the exact Bayes-optimal adversary against a channel; no adversary does better.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Cast:
 
     @property
     def is_person(self) -> Mask:
-        """Which of the mixed targets are people in the data."""
+        """Mask of the mixed targets who are in the data."""
         return self.order < len(self.targets[0])
 
     def scene(self, tables: ComparedTables, **more: Any) -> Scene:
@@ -61,7 +61,7 @@ class Cast:
     def releaser(
         self, releaser: Any, source: Any, outsiders: Any, make_scene: Callable[[Any], Scene]
     ) -> Callable[[Mask], Scene]:
-        """Function that releases some of the targets together with all people who are no targets."""
+        """Function that releases some targets together with all people who are not targets."""
         tables = [Table.from_native(source), Table.from_native(outsiders)]
         make = releaser if not hasattr(releaser, "fit") else lambda table: fit_and_release(releaser, table)
         places = np.concatenate([np.arange(len(side)) for side in self.targets])[self.order]

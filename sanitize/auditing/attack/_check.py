@@ -1,4 +1,4 @@
-"""Check of whether released rows leak more than their report says: attacks held against exact figures."""
+"""Check if released rows reveal more than their report states, by attacks next to exact figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Verdict = Literal["consistent", "exceeds", "differs"]
 
 @dataclass(frozen=True)
 class Comparison(Told):
-    """An attack on released rows beside the figures of their report.
+    """An attack on released rows next to the figures of their report.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Comparison(Told):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The result in sentences that name no symbol."""
+        """Sentences that state the result and name no symbol."""
         comparison = (
             f"an adversary gains {figure(self.information)} nats a row and is right in {percent(self.accuracy)}; the "
             f"report allows {figure(self.reported_information)} nats and {percent(self.reported_accuracy)}"
@@ -90,7 +90,7 @@ class Comparison(Told):
         return (f"{head} (false alarms: at most {self.false_alarm:g}): {comparison}{side_note}",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for the owner of the table."""
+        """Return plain values, for the owner of the table."""
         return spell_infinities({"attack": "check", **vars(self), "ok": self.ok, "summary": list(self.summary)})
 
 
@@ -107,7 +107,7 @@ def check(
     clusters: ArrayLike | None = None,
     random_state: int = 0,
 ) -> Comparison:
-    """Attack released rows and compare what is learned with what the report says can be.
+    """Attack released rows and compare the result with the most that the report allows.
 
     Three tests share the false-alarm rate. The gain of the trained adversary must not exceed I(S;Y), nor her
     accuracy that of the Bayes adversary. And in the rows of each sensitive symbol every released symbol must
@@ -170,7 +170,7 @@ def check(
     place = _places(symbols, joint.sensitive)
     if (place < 0).any():
         raise InvalidParameter(
-            "the sensitive columns hold symbols that the report does not know: give the columns it was made for, "
+            "the sensitive columns hold symbols that the report does not know: give the columns of the report, "
             f"{', '.join(report.sensitive)}, of the rows it was made for"
         )
     attack = infer(
@@ -205,7 +205,7 @@ def check(
 
 
 def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
-    """Largest evidence of any cell against P(y|s), in nats above the limit; None where symbols do not match."""
+    """Excess over the limit of any cell's evidence against P(y|s), in nats; None if symbols do not match."""
     columns = joint.public.columns
     if not set(columns) <= set(table.names):
         return None
@@ -224,11 +224,11 @@ def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32]
 
 
 def _places(symbols: Alphabet, reference: Alphabet) -> NDArray[np.int32]:
-    """Code of each symbol in another alphabet, whatever its columns are called; -1 where it is absent."""
+    """Code of each symbol in another alphabet, whatever the column names; -1 if absent."""
     place = {symbol: code for code, symbol in enumerate(reference.symbols)}
     return np.array([place.get(symbol, -1) for symbol in symbols.symbols], np.int32)
 
 
 def _kl(q: Vector, p: Vector) -> Vector:
-    """Divergence of two coins, q from p, in nats; infinite where p rules out what q has."""
+    """KL divergence of coins q from p, in nats; infinite if p excludes an outcome of q."""
     return np.maximum(rel_entr(q, p) + rel_entr(1 - q, 1 - np.minimum(p, 1.0)), 0.0)

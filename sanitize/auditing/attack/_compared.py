@@ -1,4 +1,4 @@
-"""A release, the people it was made from, and people outside it: each column in codes that can be compared.
+"""A release, the people it was made from, and people outside the data, with columns in comparable codes.
 
 Whatever an attack learns of a column, such as the ranks of its numbers, it learns from the release alone: given the
 release, people and outsiders are then treated alike.
@@ -59,7 +59,7 @@ _INTERVALS = (
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column of release, people and outsiders.
+    """One column of the release, of people in the data, and of people outside it.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Column:
 
     @classmethod
     def from_tables(cls, name: str, tables: Sequence[Table | None]) -> Column | None:
-        """The column in all three tables; None where nothing that is printed can be compared with the source."""
+        """Column in all three tables; None if no released value is comparable with an original one."""
         sides = [factorize(as_arrow([] if table is None else table[name], name), name) for table in tables]
         kind = next((texts.type for texts, _ in sides if texts.type not in ("string", "null")), None)
         for side, (texts, of_row) in enumerate(sides):
@@ -120,7 +120,7 @@ class Column:
         return cls(name, codes, n_codes, _ranks([of_code[code] for code in codes]))
 
     def select_targets(self, targets: Sequence[Codes], order: Codes, non_targets: Codes) -> Column:
-        """Column of the release for targets of both sides in this order, and for people who are no targets."""
+        """Select targets of both kinds in this order, and people who are not targets."""
 
         def select(sides: Sequence[Codes]) -> list[Codes]:
             pooled = np.concatenate([side[rows] for side, rows in zip(sides[PEOPLE:], targets, strict=False)])
@@ -130,26 +130,26 @@ class Column:
         return replace(self, codes=select(self.codes), ranks=ranks)
 
     def group_levels(self, cuts: int) -> tuple[list[Codes], int]:
-        """Codes of the three tables, numbers in groups of equally many released rows, and how many codes."""
+        """Codes of the three tables, with numbers grouped by equal counts of released rows, and the number of codes."""
         if self.ranks is None:
             return self.codes, self.n_codes
         return [np.minimum(side.astype(np.int64) * cuts // APART, cuts) for side in self.ranks], cuts + 1
 
     @cached_property
     def has_gaps(self) -> bool:
-        """True if a number or date of any table is missing."""
+        """True if any table lacks a number or date."""
         return self.ranks is not None and any((side > APART).any() for side in self.ranks)
 
     @property
     def usual(self) -> list[Codes]:
-        """Codes of the three tables; for a released interval or set the most frequent value that it stands for."""
+        """Codes of the three tables; a released interval or set becomes its most frequent value."""
         if self.fits is None or self.labels is None:
             return self.codes
         counts = np.bincount(np.concatenate(self.codes[PEOPLE:]), minlength=self.fits.shape[1])[: self.fits.shape[1]]
         return [(self.fits * (1 + counts)).argmax(axis=1)[self.labels], *self.codes[1:]]
 
     def levels(self, cuts: int) -> tuple[list[Codes], int]:
-        """Few codes of the three tables: groups of numbers, the most frequent released categories, and the rest."""
+        """Few codes of the three tables: groups of numbers, frequent released categories, and one for the rest."""
         codes, n_codes = self.group_levels(cuts)
         if self.ranks is not None:
             return codes, n_codes
@@ -161,14 +161,14 @@ class Column:
 
     @property
     def is_set(self) -> Mask:
-        """Mask of written rows with an interval or a set of several values here, which no row of a table has."""
+        """Mask of released rows with an interval or a set of several values, which no original row has."""
         if self.fits is None:
             return np.zeros(len(self.codes[RELEASED]), bool)
         return self.codes[RELEASED] >= self.fits.shape[1]
 
 
 def _match_values(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | None]:
-    """Place of each printed value among those of the source, and what each stands for if some are intervals or sets."""
+    """Position of each released value among the original values, and what intervals and sets stand for."""
     place = look_up(printed, values).astype(np.int64)
     if printed.type != "string" or not (place == UNSEEN).any():
         return place, None
@@ -183,13 +183,13 @@ def _match_values(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | N
 
 
 def _number_unseen(place: Codes, n_known: int) -> Codes:
-    """Places, with numbers of their own from ``n_known`` on for what is unseen."""
+    """Positions, where unseen values get their own numbers from ``n_known`` on."""
     unseen = place == UNSEEN
     return np.where(unseen, n_known + np.cumsum(unseen) - 1, place)
 
 
 def _ranks(numbers: list[Vector]) -> list[NDArray[np.int32]] | None:
-    """Ranks among the printed numbers; None where none is printed."""
+    """Ranks among the released numbers; None if there are none."""
     printed = np.sort(numbers[RELEASED][~np.isnan(numbers[RELEASED])])
     if not len(printed):
         return None
@@ -202,7 +202,7 @@ def _ranks(numbers: list[Vector]) -> list[NDArray[np.int32]] | None:
 
 @dataclass(frozen=True, eq=False)
 class ComparedTables:
-    """A release, people and outsiders, in the columns that can be compared.
+    """Tables of the release, of people in the data and of people outside it, in comparable columns.
 
     Attributes
     ----------
@@ -244,7 +244,9 @@ class ComparedTables:
         by_name = {name: Column.from_tables(name, tables) for name in shared}
         columns = tuple(column for column in by_name.values() if column is not None)
         if not columns:
-            raise ColumnError("no column of the release can be compared with the source; name columns that both have")
+            raise ColumnError(
+                "no column of the release can be compared with the raw table; name columns that both have"
+            )
         printed_secrets = [Column.from_tables(name, tables) if name in printed.names else None for name in sensitive]
         secrets = tuple(column for column in printed_secrets if column is not None and column.fits is None)
         is_printed = len(secrets) == len(printed_secrets)
@@ -253,15 +255,15 @@ class ComparedTables:
             secrets if is_printed else [Column.from_tables(name, (people, people, non_members)) for name in sensitive]
         )
         secret, n_secrets = _symbols([column for column in secret_columns if column is not None])
-        odd = "printed in other values than the source's, and not as intervals or sets of them"
+        odd = "written in other values than those of the raw table, and not as intervals or sets of them"
         left_out = {
-            name: odd if name in by_name else "not in the source" for name in names if by_name.get(name) is None
+            name: odd if name in by_name else "not in the raw table" for name in names if by_name.get(name) is None
         }
         n = (printed.n_rows, people.n_rows, 0 if non_members is None else non_members.n_rows)
         return cls(columns, secrets, secret, n_secrets, is_printed, left_out, n)
 
     def refuse_insiders(self) -> None:
-        """Refuse outsiders who are rows of the source: what is found of people would be found of them as well."""
+        """Refuse people outside the data who are rows of it: findings about people would apply to them too."""
         n_people = self.n[PEOPLE]
         rows = np.column_stack([np.concatenate(column.codes[PEOPLE:]) for column in self.columns]).astype(np.int32)
         numbers = distinct_rows(rows, [column.n_codes for column in self.columns])[1]
@@ -269,13 +271,14 @@ class ComparedTables:
         # Outsiders from which on it is no chance that all are rows of the source.
         if len(seen) >= 20 and (seen > 0).all() and (seen == 1).mean() > 1 / 2:
             raise InvalidParameter(
-                "every row of the outsiders is one of the source too, and mostly of one person there; outsiders are "
-                "people who were put aside before the release was made: take them out of the source, or give others"
+                "every row of the outsiders is a row of the raw table too, and mostly of one person there; outsiders "
+                "are people who were set aside before the release was made: take them out of the raw table, or give "
+                "others"
             )
 
 
 def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequence[Table | None]) -> None:
-    """Refuse roles that overlap, and columns that are absent from a table that needs them."""
+    """Refuse overlapping roles, and columns missing from a table that needs them."""
     if not sensitive:
         raise InvalidParameter("sensitive must name at least one column")
     overlap = next((name for name in public if name in sensitive), None)
@@ -287,7 +290,7 @@ def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequen
 
 
 def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
-    """Sensitive symbol of each row of the three tables, the rare ones pooled, and how many there are.
+    """Sensitive symbol of each row of the three tables, rare symbols pooled, and their number.
 
     People and people outside the data count alike, so that what is pooled says nothing of who is in it.
     """
@@ -310,14 +313,14 @@ def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
 
 
 def numeric_values(values: Any, name: str) -> Vector | None:
-    """Values that have an order, as numbers; None for categories."""
+    """Ordered values as numbers; None for categories."""
     if is_numeric(values.type):
         return as_numbers(values)
     return as_seconds(values, name)[0].astype(np.float64) if holds_dates(values.type) else None
 
 
 def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
-    """Which values each label stands for, shape (n_labels, 1 + n_values): missing comes first, then each value.
+    """Values that each label stands for, shape (n_labels, 1 + n_values): missing first, then each value.
 
     A label that says nothing stands for none. None where labels and values are too many.
     """
@@ -350,7 +353,7 @@ def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
 
 
 def _is_in_interval(text: str, numbers: Vector, values: Any, name: str) -> Mask:
-    """Which numbers lie in an interval that is written in one of the usual ways, or are the one that is written."""
+    """Mask of numbers in an interval in usual notation, or equal to a single number."""
     for pattern, with_low, with_high in _INTERVALS:
         if (match := pattern.fullmatch(text)) is not None:
             ends = match.groupdict()
@@ -362,7 +365,7 @@ def _is_in_interval(text: str, numbers: Vector, values: Any, name: str) -> Mask:
 
 
 def _number(text: str | None, otherwise: float, values: Any, name: str) -> float:
-    """A number or date as it is written; NaN, which lies in no interval, for anything else."""
+    """Parse a number or date; NaN, which lies in no interval, for anything else."""
     if not text:
         return otherwise
     try:

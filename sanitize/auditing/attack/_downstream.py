@@ -1,4 +1,4 @@
-"""Use for an honest analyst: models trained on a release, on the raw table, and on rows that are nobody's."""
+"""Usefulness for analysts: models trained on the release, on the raw table, and on rows from its margins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Part = tuple[Table, Table, Table]
 
 @dataclass(frozen=True)
 class Downstream(Told):
-    """How well a model predicts a column of raw rows it has not seen, trained on the release and on the raw table.
+    """Accuracy of a model on unseen raw rows, trained on the release and on the raw table.
 
     Areas under the ROC curve (AUC): the chance that of two rows, one with a value and one without, the model puts the
     right one first; 0.5 is guessing. With more than two values, the mean over values against the rest by their share.
@@ -77,29 +77,29 @@ class Downstream(Told):
 
     @property
     def table(self) -> tuple[tuple[str, str], tuple[tuple[str, float], ...]]:
-        """Heads and rows of a report's section."""
+        """Head and rows of a section of the report."""
         # A model learns nothing of a target that no column is related to.
         figures = {"the raw table": self.raw, "the release": self.released, "rows that ignore every relation": 0.5}
         return ("Model trained on", "AUC"), tuple(figures.items())
 
     @property
     def kept(self) -> float:
-        """Share of what the raw table's model knows beyond guessing that the release's knows; 1 where that is none."""
+        """Share of the raw model's accuracy beyond guessing that is kept by the release's model; 1 if there is none."""
         return (self.released - 0.5) / (self.raw - 0.5) if self.raw > 0.5 else 1.0
 
     @property
     def worse(self) -> bool:
-        """True if training on the release does measurable harm: the interval lies below 0."""
+        """True if training on the release measurably hurts: the interval lies below 0."""
         return self.interval[1] < 0
 
     @property
     def ignores_rows(self) -> bool:
-        """True if released rows are known to say nothing measurable of the person whose place they have."""
+        """True if released rows are known to carry no measurable information about the people they replace."""
         return self.own_interval is not None and self.own_interval[0] <= 0.5
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The comparison in sentences."""
+        """Comparison as sentences."""
         low, high = self.interval
         verdict = "worse than" if self.worse else "better than" if low > 0 else "not measurably different from"
         # Rows in random order are such rows themselves.
@@ -131,7 +131,7 @@ def downstream(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Downstream:
-    """Compare models trained on a release, on the raw table, and on rows made up without a look at any single row.
+    """Compare models trained on a release, on the raw table, and on rows made up without looking at single rows.
 
     All three predict a column for raw rows that none of them has seen: ``fresh`` ones, or the rows of a fold that the
     sanitizer is fitted without. Where released rows stand in the order of the raw ones, a fourth figure is what a
@@ -205,7 +205,7 @@ def downstream(
     elif fresh is None:
         raise InvalidParameter(
             "give fresh=, rows of the source that were not released, or the sanitizer in place of its release, to be "
-            "fitted by fold: released rows tell of raw ones that a model is tested on"
+            "fitted by fold: released rows depend on raw ones that a model is tested on"
         )
     else:
         parts = [(raw, Table.from_native(released), Table.from_native(fresh))]
@@ -243,7 +243,7 @@ def downstream(
 def _compare_models(
     part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int, *, aligned: bool
 ) -> tuple[str, tuple[str, ...], Vector, Vector | None]:
-    """The question, the columns, and row by row the AUC of models on raw, released and made-up rows, and of own ones.
+    """The question, the columns, and each row's AUC term for models on raw, released, made-up and own rows.
 
     The AUCs have the shape (3, n); those of a released row's own person are None where its place is not known.
     """
@@ -293,7 +293,7 @@ def _compare_models(
 
 @dataclass(frozen=True, eq=False)
 class _Levels:
-    """Numbers that stand for the values of a column: their order, or the place of a category by frequency."""
+    """Numbers for the values of a column: rank of a number, frequency order of a category."""
 
     name: str
     is_ordered: bool
@@ -301,7 +301,7 @@ class _Levels:
 
     @classmethod
     def learn(cls, column: Any, name: str) -> _Levels:
-        """Levels of a column."""
+        """Learn the levels of a column."""
         arrow = as_arrow(column, name)
         if is_ordered(arrow.type, name):
             numbers, is_missing = as_ordered(arrow, name)
@@ -312,12 +312,12 @@ class _Levels:
 
     @property
     def missing(self) -> int:
-        """Level of missing values; that of all other categories comes after it."""
+        """Level of missing values; the next one is for all other categories."""
         return len(self.values)
 
     @property
     def n_levels(self) -> int:
-        """Number of levels, those of missing and other values included."""
+        """Number of levels, including those of missing and other values."""
         return self.missing + (1 if self.is_ordered else 2)
 
     def encode(self, column: Any) -> NDArray[np.intp]:
@@ -337,7 +337,7 @@ class _Levels:
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """Prediction target of a model: the level of a column, or whether it is above a cut."""
+    """Prediction target of a model: the level of a column, or whether the column exceeds a cut."""
 
     levels: _Levels
     cut: int | None
@@ -370,12 +370,12 @@ class _Answers:
 
 
 def _encode_table(table: Mapping[str, Any], encoders: list[_Levels], *, printed: bool = False) -> Vector:
-    """Numbers that a model can read, shape (n_rows, n_columns)."""
+    """Encode a table as numbers for a model, shape (n_rows, n_columns)."""
     return np.stack([_row_levels(table, encoder, printed=printed) for encoder in encoders], axis=1).astype(np.float64)
 
 
 def _row_levels(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) -> NDArray[np.intp]:
-    """Level of each row in one column; a release whose values are labels is refused."""
+    """Level of each row in one column; refuse a release whose values are labels."""
     name = encoder.name
     labels = f"the release writes {name!r} in another way than the raw table has it, which no model can compare"
     try:
@@ -388,7 +388,7 @@ def _row_levels(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) ->
 
 
 def _areas(distribution: Vector, y: NDArray[np.int32]) -> Vector:
-    """One number a row, whose mean is the AUC and whose spread over √n is its standard error [DDC].
+    """One number per row, with the AUC as mean and its standard error as spread over √n [DDC].
 
     Σ over answers c of the share of c times AUC_c + (V - AUC_c) n / n_c: V is, for a row with c, the share of rows
     without it that the model puts below, and for a row without, the share of rows with c above.

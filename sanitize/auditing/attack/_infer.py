@@ -1,4 +1,4 @@
-"""An adversary who learns from rows: how well a classifier guesses S from what was released."""
+"""Adversary who trains on rows: how well a classifier guesses S from the release."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def infer(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> InferenceAttack:
-    """Let an adversary learn S from released rows and measure what she gains on rows she has not seen.
+    """Train an adversary on released rows and measure how well she guesses S on unseen rows.
 
     The V-information of the released columns about S [XZSSE]: the drop in log-loss of a bounded adversary below
     that of the best constant guess fitted on the same folds. Its expectation never exceeds I(S;Y) by more than
@@ -179,7 +179,7 @@ def _weights(weights: ArrayLike, n_rows: int) -> Vector:
         or (checked_weights < 0).any()
         or not checked_weights.sum() > 0
     ):
-        raise InvalidParameter("weights must be one finite, non-negative number a row, not all 0")
+        raise InvalidParameter("weights must be one finite, non-negative number per row, not all 0")
     return checked_weights
 
 
@@ -211,7 +211,7 @@ class GroupInference:
 
 @dataclass(frozen=True)
 class InferenceAttack(Told):
-    """Gain of a trained adversary about S from released rows, each judged by rows she did not learn from.
+    """Gain of a trained adversary about S from released rows, measured on rows that she did not learn from.
 
     Attributes
     ----------
@@ -267,12 +267,12 @@ class InferenceAttack(Told):
 
     @property
     def learns(self) -> bool:
-        """True if the release tells her anything: the interval lies above 0."""
+        """True if the release reveals anything to her: the interval lies above 0."""
         return self.interval[0] > 0
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The result in sentences that name no symbol."""
+        """Sentences that state the result and name no symbol."""
         seen = " and the order of the rows" if self.rows == "keep" else ""
         what = f"An adversary ({self.adversary}) who sees the released columns{seen}"
         level = f"{100 * self.confidence:.4g} % interval"
@@ -288,7 +288,7 @@ class InferenceAttack(Told):
         )
 
     def to_text(self) -> str:
-        """The sentences of `summary`, and a line for each sensitive symbol's rows, by number."""
+        """Return the sentences of `summary`, and one line for the rows of each sensitive symbol, by number."""
         groups = [
             f"  sensitive symbol {i} of {len(self.groups)}: right in {percent(group.accuracy)} of its rows "
             f"({percent(group.prior_accuracy)} without), gain {figure(group.information)} nats "
@@ -298,7 +298,7 @@ class InferenceAttack(Told):
         return "\n".join([*self.summary, *groups])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for the owner of the table."""
+        """Return plain values, for the owner of the table."""
         values = vars(self) | {"groups": [vars(group) | {"symbol": i} for i, group in enumerate(self.groups)]}
         values |= {"attack": "infer", "information": self.information, "summary": list(self.summary)}
         return spell_infinities(values)

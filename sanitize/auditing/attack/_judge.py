@@ -1,4 +1,4 @@
-"""A file judged by what attacks find of the people it was made from, next to people who were never in it."""
+"""Judgement of a file by attacks on the people it was made from, compared with people outside the data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def judge(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Judgement:
-    """Attack a released table, whoever made it, and say what the worst of a family of attacks finds of its people.
+    """Attack a released table, whoever made it, and report the strongest of a family of attacks.
 
     A figure about people means little by itself: a tenth of the rows of a census recur by chance, and who knows five
     columns guesses a secret well with no table at all. So each attack is tried on people in the data and on as many
@@ -126,7 +126,7 @@ def judge(
         sensitive = released.sensitive if sensitive is None else sensitive
         released, source, outsiders = _twin(released, source, outsiders, random_state)
     if sensitive is None:
-        raise InvalidParameter("sensitive is missing: name the columns that are secret")
+        raise InvalidParameter("sensitive is missing: name the sensitive columns")
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     confidence = check_confidence(confidence)
     excess = check_number("excess", excess, "be a share of at least 0 and less than 1", lambda share: 0 <= share < 1)
@@ -134,7 +134,9 @@ def judge(
     if at_most is not None:
         at_most = check_number("at_most", at_most, "be a number of times of at least 1", lambda times: times >= 1)
         if rows != "keep":
-            raise InvalidParameter("at_most is about rows in the order of the source; say rows='keep', or leave it out")
+            raise InvalidParameter(
+                "at_most needs rows in the order of the raw table; give rows='keep', or leave at_most out"
+            )
     tables = ComparedTables.read(released, source, outsiders, names, public)
     if half is not None:
         compared = [column.name for column in tables.columns]
@@ -144,7 +146,8 @@ def judge(
     n_released, n_people, n_outsiders = tables.n
     if rows == "keep" and n_released != n_people:
         raise InvalidParameter(
-            f"rows='keep' is for the rows of the source in their order: it has {n_people}, the release {n_released}"
+            "rows='keep' needs as many rows in the release as in the raw table, in the same order: "
+            f"the raw table has {n_people}, the release {n_released}"
         )
     if n_outsiders:
         tables.refuse_insiders()
@@ -166,7 +169,7 @@ def judge(
         lift=None if rows != "keep" else _lift_of_groups(released, tables, level, np.random.default_rng(seed)),
         at_most=at_most,
         confidence=confidence,
-        known=tuple(scene.columns[j].name for j in scene.search.known),
+        side_columns=tuple(scene.columns[j].name for j in scene.search.side_columns),
         columns=tuple(column.name for column in tables.columns),
         left_out=tuple(tables.left_out.items()),
         n_released=n_released,
@@ -177,7 +180,7 @@ def judge(
 
 
 def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, Any, Any]:
-    """Release of a sanitizer that has never seen the outsiders, the rows it was made from, and the outsiders."""
+    """Release by a sanitizer that has not seen the people outside the data, the rows behind it, and those people."""
     if outsiders is None:
         table = Table.from_native(source)
         dealt = np.random.default_rng(whole_number("random_state", seed, 0)).permutation(table.n_rows)
@@ -187,7 +190,7 @@ def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, 
 
 
 def _lift_of_groups(released: Any, tables: ComparedTables, level: float, rng: np.random.Generator) -> float | None:
-    """How many times as likely some group of released rows makes a secret, at least.
+    """Lower bound of the largest lift of a sensitive value in any group of released rows.
 
     Groups are the rows with the largest chance of each secret, by what an adversary learned from half of the rows; they
     are bounded on the other half, all together.

@@ -1,4 +1,4 @@
-"""The table adversary, each row guessed from all the others: what released symbols tell of S, in closed form."""
+"""Adversary who guesses each row from all others: information of released symbols about S, in closed form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sanitize.tables.frame import Table
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Information that counts of S next to each released tuple hold about a row that was not counted, in nats.
+    """Information about a row in the counts of S for its released tuple without that row, in nats.
 
     Attributes
     ----------
@@ -56,26 +56,26 @@ class LeaveOneOut:
 
     @property
     def middle(self) -> float:
-        """Mean of gain and plug-in, whose biases nearly cancel: an estimate of I(S;Y) of the source, no bound."""
+        """Mean of gain and plug-in, whose biases nearly cancel: an estimate of the population's I(S;Y), not a bound."""
         return (self.gain + self.plug_in) / 2
 
     @property
     def learns(self) -> bool:
-        """True if the release tells her anything: the interval lies above what the bias alone can explain."""
+        """True if the release reveals anything to her: the interval lies above the possible bias."""
         return self.interval[0] > self.bias
 
     def __str__(self) -> str:
         return (
-            f"Counts beside each of {self.n_tuples} released tuples: a row left out is guessed {figure(self.gain)} "
+            f"Counts next to each of {self.n_tuples} released tuples: a row left out is guessed {figure(self.gain)} "
             f"nats better than from the frequencies alone ({100 * self.confidence:.4g} % interval "
-            f"{interval_text(self.interval)}); the rows' own frequencies tell {figure(self.plug_in)} nats"
+            f"{interval_text(self.interval)}); the rows' own frequencies show {figure(self.plug_in)} nats"
         )
 
 
 def leave_one_out(
     released: Any, sensitive: Any, *, columns: Sequence[str] | None = None, confidence: float = 0.95
 ) -> LeaveOneOut:
-    """Guess S of each row from the counts of S beside its released tuple in all other rows.
+    """Guess S of each row from the counts of S for its released tuple in all other rows.
 
     The adversary of `infer` that knows nothing but counts, without folds, seed or model: with n(s, y) rows of tuple y,
     |S|/2 rows shrink the frequencies of the others, (n(s, y) - 1 + q |S|/2) / (n(y) - 1 + |S|/2), to the best constant
@@ -144,7 +144,7 @@ def leave_one_out(
 
 
 def _gains(counts: NDArray[np.int64]) -> Vector:
-    """Gain in log-loss of a row with tuple y and symbol s, shape (n_y, n_s); 0 where there is none."""
+    """Reduction of log-loss of a row with tuple y and symbol s, shape (n_y, n_s); 0 where there is none."""
     n, n_s = int(counts.sum()), counts.shape[1]
     constant = counts.sum(axis=0) / (n - 1 + n_s)  # one row of s is left out, and one added
     strength = n_s / 2

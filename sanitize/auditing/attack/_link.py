@@ -21,7 +21,7 @@ from sanitize.tables.frame import Table
 
 @dataclass(frozen=True)
 class Linkage:
-    """How well people are found in one table.
+    """Success of finding people in one table.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class LinkAttack(Told):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The result in sentences that name no symbol."""
+        """Sentences that state the result and name no symbol."""
         sentence = (
             f"An adversary who knows {', '.join(self.columns)} of her people names the right row for "
             f"{percent(self.after.expected)} of them in the release, against {percent(self.before.expected)} in the "
@@ -75,7 +75,7 @@ class LinkAttack(Told):
         return (sentence,)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for the owner of the table."""
+        """Return plain values, for the owner of the table."""
         values = vars(self) | {"before": vars(self.before), "after": vars(self.after)}
         return spell_infinities({"attack": "link", **values, "summary": list(self.summary)})
 
@@ -89,7 +89,7 @@ def link(
     on: Sequence[str] | None = None,
     positions: ArrayLike | None = None,
 ) -> LinkAttack:
-    """Chance that somebody with a table of named people finds their rows in a release.
+    """Measure the chance that somebody with a table of named people finds their rows in a release.
 
     She knows the channel, the frequencies of X, and the true x of her target (or some columns of it). To her the
     row j is the target's with probability proportional to P(y_j|x) / P(y_j), the other rows being draws from P_X;
@@ -146,7 +146,7 @@ def link(
     hers = raw if known is None else Table.from_native(known)
     names = tuple(on) if on is not None else tuple(name for name in inputs.columns if name in hers.names)
     if not names or not set(names) <= set(inputs.columns):
-        raise ColumnError("on must name columns of the channel's inputs, and known must have one of them at least")
+        raise ColumnError("on must name columns of the channel's inputs, and known must have at least one of them")
     decoded = inputs.decode(np.arange(len(inputs), dtype=np.int32))
     groups = Alphabet.from_table(decoded, names)
     share = np.bincount(x, minlength=len(inputs)) / len(x)
@@ -158,7 +158,7 @@ def link(
     targets = groups.encode(hers)
     targets[(targets >= 0) & (mass[targets] == 0)] = -1
     if not len(targets):
-        raise ColumnError("her table has no rows")
+        raise ColumnError("the table of known people has no rows")
     true = None if positions is None else _positions(positions, len(targets), len(y))
     return LinkAttack(
         before=_linkage(within, share, x, targets, None if true is None or len(x) != len(y) else true),
@@ -180,7 +180,7 @@ def _linkage(
     targets: NDArray[np.int32],
     true: NDArray[np.int64] | None,
 ) -> Linkage:
-    """Success of the matcher whose belief in a row with symbol y is P(y|g) / P(y), over the rows there are."""
+    """Success of a matcher who believes in a row with symbol y in proportion to P(y|g) / P(y)."""
     counts = np.bincount(rows, minlength=len(p_y))
     present = counts > 0
     # A released symbol of probability 0 under the channel cannot be anybody's row.
@@ -208,7 +208,7 @@ def _linkage(
 def _positions(positions: ArrayLike, n_targets: int, n_rows: int) -> NDArray[np.int64]:
     true = np.asarray(positions)
     if true.shape != (n_targets,) or not np.issubdtype(true.dtype, np.integer):
-        raise InvalidParameter(f"positions must be one whole number for each of her {n_targets} people")
+        raise InvalidParameter(f"positions must be one whole number for each of the {n_targets} people")
     if (true < 0).any() or (true >= n_rows).any():
         raise InvalidParameter(f"positions must lie between 0 and {n_rows - 1}, the rows of the release")
     return true.astype(np.int64)

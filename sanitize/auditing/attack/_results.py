@@ -1,4 +1,4 @@
-"""Results of all attacks of a family on one scene: figures, intervals that hold together, and words."""
+"""Results of all attacks of a family on one scene: figures, simultaneous intervals, and words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sanitize.report import AttackResult, attack_sentence
 def try_attacks(
     scene: Scene, cast: Cast, attacks: Sequence[Attack], level: float, excess: float
 ) -> tuple[AttackResult, ...]:
-    """Results of all attacks that can be tried, the worst first."""
+    """Run all attacks that apply and return their results, the strongest first."""
     tried: list[Attack] = []
     parts = []
     with progress("attacks", len(attacks)) as step:
@@ -59,7 +59,7 @@ def _result(
     chance: float | None,
     excess: float,
 ) -> AttackResult:
-    """Result of an attack in figures and words."""
+    """Return the result of an attack as figures and words."""
     sentence = attack_sentence(attack.figure, (attack.people, attack.outsiders), people, outsiders, surest)
     return AttackResult(
         title=attack.title,
@@ -79,13 +79,13 @@ def _result(
 
 
 def _is_sharper(accusation: AttackResult, first: AttackResult) -> bool:
-    """Return whether accusing few targets refutes where the ranking of all, or another accusation, does not."""
+    """Return whether one accusation refutes the promise where the ranking or another accusation does not."""
     if accusation.status != "more" or accusation.interval is None or first.interval is None:
         return False
     return first.status != "more" or (first.surest is not None and accusation.interval[0] > first.interval[0])
 
 
 def _badness(result: AttackResult) -> tuple[bool, float]:
-    """Order of results: those that refute first, then by the low end of the interval."""
+    """Sort key of results: refuting ones first, then by the low end of the interval."""
     low = 0.0 if result.interval is None else result.interval[0]
     return result.status != "more", -low

@@ -1,4 +1,4 @@
-"""Material of an attack: a release, targets of whom nobody says who is in the data, and rows to learn from.
+"""Material of an attack: a release, targets of unknown membership, and rows to learn from.
 
 No attack is told which targets are in the data. So whatever an attack computes, the two kinds of targets are
 exchangeable wherever the release has nothing to do with its people, and a difference of them is tested by dealing the
@@ -30,7 +30,7 @@ TARGETS, OTHERS = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A release, targets, and people who are no targets.
+    """A release, targets, and people who are not targets.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Scene:
     def deal(
         cls, tables: ComparedTables, targets: Sequence[Rows], order: Rows, non_targets: Rows, **more: Any
     ) -> Scene:
-        """Mix targets of both sides, whose rows are given, in the order that is given."""
+        """Mix targets of both kinds, with their rows, in the given order."""
         columns, secrets = (
             tuple(column.select_targets(targets, order, non_targets) for column in group)
             for group in (tables.columns, tables.secrets)
@@ -83,23 +83,23 @@ class Scene:
         return cls(columns, secrets, secret, tables.n_secrets, tables.is_printed, n, len(targets[0]), **more)
 
     def rng(self, name: str) -> np.random.Generator:
-        """Random numbers of one attack, which no other attack changes."""
+        """Random numbers for one attack, independent of other attacks."""
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
     def search(self) -> Search:
-        """Search among the released rows."""
+        """Index of the released rows for searches."""
         return Search(
             self.columns, self.secret[RELEASED] if self.is_printed else None, self.n_secrets, self.seed, self.half
         )
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """Released rows near each target, and how near other targets are, found once for all attacks."""
+        """Released rows near each target, and distances to other targets, computed once for all attacks."""
         return self.search.find(TARGETS)
 
     def combinations(self, columns: Sequence[Column], cuts: int | None = None) -> tuple[Rows, Rows, Rows]:
-        """Number of each target's combination of values, and how many released rows and targets have each.
+        """Code of each target's combination of values, and its counts among released rows and targets.
 
         Released rows with an interval or a set are nobody's and do not count. With ``cuts``, numbers are compared in
         so many groups of equally many released rows.
@@ -116,7 +116,7 @@ class Scene:
         return targets, np.bincount(released, minlength=n), np.bincount(targets, minlength=n)
 
     def ranking_chance(self, beliefs: Vector) -> Vector | None:
-        """Chance that each target is ranked above a random one with another secret, by beliefs in the secrets.
+        """Chance that each target ranks above a random one with another sensitive value, by these beliefs.
 
         Parameters
         ----------

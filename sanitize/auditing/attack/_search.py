@@ -1,4 +1,4 @@
-"""Released rows near targets: in all columns, in halves of them, and in the few that an adversary knows.
+"""Search for released rows near targets: in all columns, in halves, and in a few that an adversary knows.
 
 Two rows are as far apart as their columns are together: 1 where categories differ, the difference of ranks of numbers,
 1 where a value is outside a printed interval or set. Of rows that are equally near the first one in a random order is
@@ -34,13 +34,13 @@ _BATCH = 64
 
 
 def affordable_targets(n_released: int, n_columns: int) -> int:
-    """Targets of each side that can be searched for in reasonable time."""
+    """Number of targets of each kind that can be searched for in reasonable time."""
     return max(50, min(_MOST_TARGETS, _MOST_COMPARISONS // (2 * n_released * n_columns)))
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Results of a search, one of each for each target.
+    """Results of a search, one per target.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Neighbours:
 
     @classmethod
     def empty(cls, n: int, n_secrets: int) -> Neighbours:
-        """Arrays for so many targets, to be filled."""
+        """Allocate arrays for this many targets."""
         nearest, population, row, known_row = np.zeros((4, n), np.int64)
         within, expected = np.zeros((2, n))
         secrets, known_secrets = np.zeros((2, n, n_secrets))
@@ -78,11 +78,11 @@ class Neighbours:
 
 
 class Search:
-    """The released rows, each once, in random order with the frequent ones early, and the columns that are searched by.
+    """Distinct released rows in random order, frequent ones early, and the columns to search by.
 
     Attributes
     ----------
-    known, halves : list of int, two lists of int
+    side_columns, halves : list of int, two lists of int
         Columns that together tell most released rows apart; and all columns, those of one half and the others, by
         default dealt in turn by how much each tells.
     """
@@ -114,7 +114,7 @@ class Search:
         if half is not None:
             is_in = [column.name in half for column in columns]
             self.halves = [j for j in by_entropy if is_in[j]], [j for j in by_entropy if not is_in[j]]
-        self.known = _most_identifying(first_codes, sizes, by_entropy)
+        self.side_columns = _most_identifying(first_codes, sizes, by_entropy)
 
     def find(self, side: int) -> Neighbours:
         """Search for all rows of one table of the columns."""
@@ -127,7 +127,7 @@ class Search:
         return neighbours
 
     def _search(self, side: int, targets: range, neighbours: Neighbours) -> None:
-        """Search for some targets and write down what is found."""
+        """Search for some targets and store the results."""
         n_population = min(_MOST_POPULATION, len(neighbours.nearest))
         population = [_distance_codes(column, side)[:n_population] for column in self.columns]
         distances, first, second, side_sums = np.empty((4, len(self._rows)), np.int32)
@@ -149,7 +149,7 @@ class Search:
             for half, sums in zip(self.halves, (first, second), strict=True):
                 for j in half:
                     sums += _distances(self.columns[j], side, i, self._released[j], distances)
-                    if j in self.known:
+                    if j in self.side_columns:
                         side_sums += distances
             neighbours.linked[i] = first.argmin() == second.argmin()
             first += second
@@ -167,7 +167,7 @@ class Search:
 def _distances(
     column: Column, side: int, target: int, to: NDArray[Any], out: NDArray[np.int32], *, is_released: bool = True
 ) -> NDArray[np.int32]:
-    """Distance of some rows from a target in one column."""
+    """Distances of some rows from a target in one column."""
     if column.ranks is not None:
         np.subtract(to, column.ranks[side][target], out=out)
         np.abs(out, out=out)
@@ -179,7 +179,7 @@ def _distances(
 
 
 def _most_identifying(codes: NDArray[np.int64], sizes: Sequence[int], by_entropy: Sequence[int]) -> list[int]:
-    """Columns that together tell most rows apart, found one after the other."""
+    """Columns that together identify most rows, added one by one."""
     identifying: list[int] = []
     together = np.zeros(len(codes), np.int64)
     while len(identifying) < min(_KNOWN, max(1, len(sizes) - 1)):
@@ -195,7 +195,7 @@ def _most_identifying(codes: NDArray[np.int64], sizes: Sequence[int], by_entropy
 
 
 def _distance_codes(column: Column, side: int = RELEASED) -> NDArray[Any]:
-    """Codes or ranks of one table, as distances compare them; of a released interval or set, which one it is."""
+    """Codes or ranks of one table for distances; a released interval or set gets its own code."""
     if column.ranks is not None:
         return column.ranks[side]
     return column.codes[side] if column.labels is None or side != RELEASED else column.labels

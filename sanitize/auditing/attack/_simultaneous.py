@@ -1,4 +1,4 @@
-"""Differences of people in the data and people outside it, for all attacks at once, tested by dealing the labels anew.
+"""Differences between people in the data and outside it, for all attacks at once, by permuting the labels.
 
 Where the release has nothing to do with its people, the labels of the targets are exchangeable. So the largest of all
 studentized differences is one of as many equally likely ones as there are deals of the labels, whatever the attacks
@@ -20,7 +20,7 @@ _DEALS, _BLOCK = 1999, 50
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences of means, with intervals that hold together.
+    """Differences of means, with simultaneous intervals.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Differences:
 
 
 def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Generator) -> Differences:
-    """Compare the means of values of both kinds of targets, but for a probability ``level`` that an interval errs.
+    """Compare the means of both kinds of targets; with probability ``level`` at most, any interval errs.
 
     Parameters
     ----------

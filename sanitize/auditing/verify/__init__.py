@@ -1,4 +1,4 @@
-"""Compare a released file with its source and its policy: what it holds, what was drawn, and what was left behind."""
+"""Verification of a released file against its original table and policy: contents, draws, and leftovers."""
 
 from __future__ import annotations
 

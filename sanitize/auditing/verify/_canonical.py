@@ -1,4 +1,4 @@
-"""The canonical form of a released file: what its rows give when this library writes them, byte for byte."""
+"""Canonical form of a released file: the bytes that this library writes for its rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sanitize.tables.files.source import Source, reading
 
 
 def write_canonical(released: Source, target: Path, out: Outputs) -> list[bytes]:
-    """Write the rows of a release anew, and return the summaries that its files have.
+    """Write the rows of a release anew, and return the summaries in its files.
 
     Metadata, unused dictionary values, statistics, odd row groups, pages and leftovers of the file that was given are
     not in the one that is written; nor is anything else that is in a folder.
@@ -60,7 +60,7 @@ def _write_parquet(file: Path, stream: BinaryIO) -> bytes:
 
 
 def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
-    """Check that a release stands in its canonical form, and that its summary is true."""
+    """Check that a release is in canonical form and that its summary is true."""
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
         rewritten = Path(folder) / released.root.name
         with outputs() as out:
@@ -77,7 +77,7 @@ def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
 
 
 def summary_fault(summaries: list[bytes], expected: dict[str, Any]) -> str:
-    """Find a fault of the summaries of the files; empty if they say what a repeated design says."""
+    """Describe a fault of the summaries in the files; empty if they agree with the design made again."""
     for packed in filter(None, summaries):  # frames are written without one
         if len(packed) > 1 << 16:
             return "a summary is larger than any that sanitize writes"

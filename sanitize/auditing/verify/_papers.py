@@ -29,6 +29,7 @@ from sanitize.tables.files.csv import CsvSource
 from sanitize.tables.files.open import open_source, to_path
 from sanitize.tables.files.source import Source, read_small_file
 
+# Names that other tools read these files by: an in-toto statement, what it is about, and the version of Croissant.
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:x-sanitize:release:1"
 CROISSANT = "http://mlcommons.org/croissant/1.1"
@@ -40,7 +41,7 @@ GROWING = "croissant"
 def make_croissant(
     released: Path, name: str, description: str, date: str | None = None, tables: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Croissant 1.1 metadata of a released file or folder: its files with their digests, its columns with types.
+    """Make Croissant 1.1 metadata of a released file or folder: files with digests, columns with types.
 
     Each of the tables of a folder has records of its own. Licence, address, author and citation are not known here, and
     are left to whoever publishes the file.
@@ -73,7 +74,7 @@ def make_croissant(
 
 
 def _parts(released: Path, tables: Sequence[str]) -> list[Path]:
-    """The tables of a folder, or what is one table."""
+    """List the tables of a folder, or the single table."""
     return [released / f"{table}.parquet" for table in tables] or [released]
 
 
@@ -105,7 +106,7 @@ def _records(name: str, origin: dict[str, Any], table: Source) -> dict[str, Any]
 
 
 def digests(released: Path, tables: Sequence[str] = ()) -> dict[str, str]:
-    """SHA-256 of each file of a release, by its name; of a folder's by the folder's name and theirs."""
+    """SHA-256 of each file of a release by name; a folder's combines its names and digests."""
     files: list[Path] = []
     for part in _parts(released, tables):
         with open_source(part) as table:
@@ -116,7 +117,7 @@ def digests(released: Path, tables: Sequence[str] = ()) -> dict[str, str]:
 def make_statement(
     released: Path, names: Mapping[str, str], papers: Mapping[str, Path], tables: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """In-toto statement of a release and of the papers that belong to it, by their names in one folder."""
+    """Make an in-toto statement about a release and its papers, named relative to one folder."""
     entries: dict[str, Any] = {kind: {"name": name} for kind, name in names.items()}
     for kind, path in papers.items():
         if kind != GROWING:
@@ -152,7 +153,7 @@ def read_json(path: Path, what: str) -> Any:
 def check_papers(
     statement: Path, released: Path, report: LeakageReport, policy: Policy | None
 ) -> tuple[Check, Check, Check]:
-    """Checks of a statement, of the saved report, and of the metadata that it names.
+    """Check a statement, the saved report, and the metadata that the statement names.
 
     Parameters
     ----------
@@ -176,9 +177,7 @@ def check_papers(
     n_files = len(digests(released)) + len(papers)
     return (
         Check("statement", not faults, "; ".join(faults) or f"{n_files} files are those that it names"),
-        _check_paper(
-            "report", papers, lambda path: _report_faults(path, report, released), "says what the design says"
-        ),
+        _check_paper("report", papers, lambda path: _report_faults(path, report, released), "agrees with the design"),
         _check_paper(
             "croissant", papers, lambda path: _croissant_faults(path, released), "the released files and columns"
         ),
@@ -196,7 +195,7 @@ def _check_paper(kind: str, papers: Mapping[str, Path], faults_of: Any, good: st
 
 
 def _paper_paths(content: Any, folder: Path) -> dict[str, Path]:
-    """Papers that a statement names, by their kind; names that lead out of its folder are no names."""
+    """Papers that a statement names, by kind; paths that leave its folder are refused."""
     papers = {}
     for kind in PAPERS:
         name = _value_at_path(content, "predicate", kind, "name")

@@ -1,4 +1,4 @@
-"""Printed rows of a release as the released symbols that they were printed from."""
+"""Released symbols behind the written rows of a release."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 def column_types(schema: pa.Schema, release: FittedRelease) -> dict[str, pa.DataType]:
-    """Type of each printed column, as a file without dictionaries names it."""
+    """Type of each released column, as a file without dictionaries names it."""
     printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0))
     return {field.name: value_type(field.type) for field in output_schema(schema, printed, release)}
 
 
 def parquet_type(dtype: pa.DataType) -> pa.DataType:
-    """Type that a Parquet file gives back for a printed one: it names no zone but UTC, no duration, no extension."""
+    """Type that a Parquet file returns for a released one: no zone but UTC, no duration, no extension."""
     sink = BytesIO()
     pq.write_table(pa.schema([pa.field("column", dtype)]).empty_table(), sink, store_schema=False)
     return pq.read_schema(sink).field(0).type
 
 
 def release_batches(source: Source, released: Source, release: FittedRelease) -> Iterator[Mapping[str, Any]]:
-    """Printed columns of a release, batch by batch, in the types that they were printed in."""
+    """Released columns, batch by batch, in the types in which they were written."""
     types = column_types(source.schema, release)
     for file in released.files:
         for batch in released.batches(file, list(release.output_columns)):
@@ -47,7 +47,7 @@ def release_batches(source: Source, released: Source, release: FittedRelease) ->
 
 
 def _neighbouring_bins(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Iterator[dict[str, Any]]:
-    """Numbers of some rows as bins, those in doubt in other bins that may have printed them, in every combination."""
+    """Numbers of some rows as bins, with every combination of bins for numbers at an edge."""
     ways: dict[str, list[Any]] = {}
     for name, column_bins in bins.items():
         plain = column_bins.assign(rows[name])[0]
@@ -74,7 +74,7 @@ def _neighbouring_bins(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Ite
 
 
 def _doubtful_edges(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Bins that may have printed a number of the next one, or the next one of theirs, and the rows of such numbers.
+    """Bins that may have produced a number at the edge of a neighbouring bin, and the rows with such numbers.
 
     Narrow types round, and a bin may hold no whole number.
     """
@@ -93,7 +93,7 @@ def _doubtful_edges(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.b
 
 @dataclass(eq=False)
 class PrintedSymbols:
-    """Tells which symbol each printed row stands for, whose columns are symbols, or numbers drawn in their bins.
+    """Reader of the released symbol of each row: columns hold symbols, or numbers drawn in their bins.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class PrintedSymbols:
     doubtful: set[tuple[str, int]] = field(default_factory=set)
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        """Released symbol of each printed row; -1 where the release prints no such row."""
+        """Released symbol of each row; -1 if no symbol gives such a row."""
         outputs = self.release.channel.outputs
         bins = {name: column_bins for name, column_bins in self.release.drawn_bins.items() if name in batch}
         codes = outputs.encode(

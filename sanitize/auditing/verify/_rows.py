@@ -1,4 +1,4 @@
-"""Rows of a release without a receipt: what is exact, and one test of counts and one of order.
+"""Checks of released rows without a receipt: exact ones, a test of counts and a test of order.
 
 They can refute a release and cannot prove one: rows that were not drawn may be as frequent as rows that were.
 """
@@ -41,14 +41,14 @@ _ROWS = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class _Kinds:
-    """Symbols with all but the most frequent made one."""
+    """Kinds of symbols: each rare symbol merges into one kind."""
 
     kinds: NDArray[np.uint8]
     n: int
 
     @classmethod
     def from_counts(cls, counts: NDArray[np.int64]) -> _Kinds:
-        """From how often each symbol occurs."""
+        """Build from the frequency of each symbol."""
         n = len(counts)
         kinds = np.full(n + 1, min(n, MOST_SYMBOLS - 1), np.uint8)  # the first serves the code -1
         frequent = np.argsort(-counts, kind="stable")[: MOST_SYMBOLS - 1]
@@ -62,7 +62,7 @@ class _Kinds:
 
 @dataclass(eq=False)
 class OrderTally:
-    """Counts of where symbols stand in a file, and next to which rows of the table.
+    """Counts of the positions of symbols in a file, and of the original rows next to them.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class OrderTally:
         )
 
     def add(self, y: Codes, source_codes: Sequence[Codes]) -> None:
-        """The next rows: printed symbols, -1 where the channel has no such symbol, and codes of the source's rows."""
+        """Add the next rows: released symbols, -1 if the channel has none, and codes of the original rows."""
         for start in range(0, len(y), _ROWS):
             piece = slice(start, start + _ROWS)
             kinds = self._printed.row_kinds(y[piece])
@@ -108,16 +108,16 @@ class OrderTally:
                 table += count(cells, table.size).reshape(table.shape)
 
     def telling(self, false_alarm: float) -> tuple[float, str]:
-        """Log of the chance of what a random order does not explain, and what it is; 0 where nothing shows."""
+        """Log probability of order that chance does not explain, and a description; 0 if nothing shows."""
         rate = math.log(false_alarm / (1 + len(self._tables)))
         signs = [
-            (finding.log_chance, f"symbols tell where they stand {finding.where}")
+            (finding.log_chance, f"symbols reveal their places {finding.where}")
             for finding in self.order.findings(rate)
         ]
         for table in self._tables:
             log_chance = float(log_cells(table).min(initial=0.0)) + math.log(table.size)
             if log_chance < rate:
-                signs.append((log_chance, "rows stand where their rows in the source stand"))
+                signs.append((log_chance, "rows have the places of their rows in the raw table"))
         return min(signs, default=(0.0, ""))
 
 
@@ -129,7 +129,7 @@ def check_rows(
     rows: RowOrder,
     false_alarm: float,
 ) -> list[Check]:
-    """Checks of the rows of a release by tuples, labels or real rows.
+    """Check the rows of a release by tuples, labels or real rows.
 
     Parameters
     ----------
@@ -167,14 +167,15 @@ def check_rows(
     else:
         checks = [_possible(groups, x_counts, y_counts, unknown, left)]
         mean = channel.push(x_counts[None].astype(np.float64))[0]
-        most = mean - np.square(mean) / max(float(x_counts.sum()), 1.0)  # of the variance
+        # The largest variance that so many independent draws can have with this mean: that of equal probabilities.
+        most = mean - np.square(mean) / max(float(x_counts.sum()), 1.0)
         log_chance = float(log_bennett(y_counts - mean, most).min()) + math.log(len(mean))
         good, bad = "as frequent as draws make them", "not as frequent as the channel makes them"
         checks.append(_by_chance("counts", log_chance, f"symbols are {good}", f"symbols are {bad}", false_alarm))
     if rows == "keep":
         return [*checks, Check.success("order", "rows keep their order, which the design measures")]
     log_chance, how = order.telling(false_alarm / _TESTS)
-    return [*checks, _by_chance("order", log_chance, "of rows tells nothing", f"not shuffled: {how}", false_alarm)]
+    return [*checks, _by_chance("order", log_chance, "of rows shows nothing", f"not shuffled: {how}", false_alarm)]
 
 
 def _by_chance(name: str, log_chance: float, good: str, bad: str, false_alarm: float) -> Check:
@@ -190,7 +191,7 @@ def _possible(
     unknown: int,
     left: int,
 ) -> Check:
-    """Every printed symbol can come from a row of the source, and groups that no row leaves keep their rows."""
+    """Check that every released symbol can come from an original row, and that closed groups keep their rows."""
     inputs, outputs = groups
     unreached = int(y_counts[outputs < 0].sum())
     n_groups = int(max(inputs.max(), outputs.max())) + 1
@@ -209,11 +210,11 @@ def _possible(
 
 
 def _unknown(rows: int) -> str:
-    return f"{rows} rows hold a symbol that the channel never prints" if rows else ""
+    return f"{rows} rows hold a symbol that the channel never writes" if rows else ""
 
 
 def align_blocks(*streams: Iterator[tuple[Codes, ...]]) -> Iterator[Any]:
-    """Blocks of several streams as blocks of the same rows; it ends with the shortest."""
+    """Align blocks of several streams to blocks of the same rows; stop with the shortest."""
     pending: list[tuple[Codes, ...]] = [() for _ in streams]
     while True:
         for k, stream in enumerate(streams):
@@ -228,7 +229,7 @@ def align_blocks(*streams: Iterator[tuple[Codes, ...]]) -> Iterator[Any]:
 
 
 def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[], Iterator[Codes]]:
-    """A way to read blocks of codes, -1 among them, that remembers them where they are few enough."""
+    """Return a reader of blocks of codes, -1 among them, that caches them if they are few enough."""
     dtype = np.min_scalar_type(-n_codes - 1)
     cached: list[Codes] | None = None
 
@@ -254,7 +255,7 @@ def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[],
 
 
 def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float) -> NDArray[np.float64]:
-    """Log of Bennett's bound on a sum of independent terms of mean 0, each at most 1 in size, being so far from 0."""
+    """Log of Bennett's bound on the tail of a sum of independent terms of mean 0, each at most 1 in size."""
     t = np.maximum(np.abs(np.asarray(deviation, np.float64)) - 1e-6, 0)  # rounding, in rows
     v = np.maximum(np.asarray(variance, np.float64), 1e-12)
     u = t / v
@@ -262,7 +263,7 @@ def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float)
 
 
 def communicating_groups(channel: Channel, present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Groups of symbols that no row can leave: the group of each input and of each output.
+    """Groups of symbols that no row can leave: the group number of each input and of each output.
 
     An output that no input in use can reach has the group -1.
     """

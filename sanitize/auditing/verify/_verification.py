@@ -30,12 +30,12 @@ class Check(Declared, frozen=True):
 
     @classmethod
     def success(cls, name: str, detail: str) -> Check:
-        """A check that found nothing."""
+        """Return a check that passed."""
         return cls(name, ok=True, detail=detail)
 
     @classmethod
     def failure(cls, name: str, detail: str) -> Check:
-        """A check that found a fault."""
+        """Return a check that failed, with the fault."""
         return cls(name, ok=False, detail=detail)
 
 
@@ -88,7 +88,7 @@ class Verification(Declared, frozen=True):
         return self
 
     def to_text(self) -> str:
-        """One line a check."""
+        """Return the verification as text, one line per check."""
         width = max(len(check.name) for check in self.checks)
         lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.detail}" for check in self.checks]
         verdict = "FAILED: do not hand it out"
@@ -99,16 +99,16 @@ class Verification(Declared, frozen=True):
         return "\n".join([f"{verdict} ({how})", *claim, *lines])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {**_SCHEMA, "ok": self.ok, **to_builtin(self), "checks": [to_builtin(check) for check in self.checks]}
 
     def to_json(self) -> str:
-        """Return it as JSON; whatever is not ASCII is escaped."""
+        """Return the verification as JSON; characters outside ASCII are escaped."""
         return json_text(self.to_dict())
 
     @classmethod
     def from_dict(cls, saved: Any) -> Verification:
-        """Verification from what `to_dict` gave; checked for form, not for truth.
+        """Read a verification that `to_dict` wrote; its form is checked, not its truth.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Verification(Declared, frozen=True):
             If it is not a verification, or contradicts itself.
         """
         if not isinstance(saved, dict) or {name: saved.get(name) for name in _SCHEMA} != _SCHEMA:
-            raise SourceError("this is not the JSON that sanitize verify --json printed")
+            raise SourceError("this is not the JSON of sanitize verify --json")
         try:
             verification = read(cls, {name: value for name, value in saved.items() if name not in {*_SCHEMA, "ok"}})
         except SchemaError as error:

@@ -1,4 +1,4 @@
-"""Compare a released file with its source and its policy: what it holds, what was drawn, and what was left behind.
+"""Verification of a released file against its original table and policy: contents, draws, and leftovers.
 
 The release is made again: designed from its source, or, where a clock may have cut the design off, read and measured on
 it; with a receipt it is drawn again, too.
@@ -30,6 +30,7 @@ from sanitize.errors import BudgetExceeded, InvalidChannel, InvalidParameter, No
 from sanitize.policy import Policy, designer_of
 from sanitize.release.designer import RecipeDesigner, check_designer, refuse_noisy, release_footer
 from sanitize.release.first_pass import TableCounter, check_row_order
+from sanitize.release.fit import FitOptions
 from sanitize.release.saved import Receipt, SavedRelease, digest_of_source
 from sanitize.tables.columns import as_arrow
 from sanitize.tables.files.csv import CsvSource
@@ -58,7 +59,7 @@ def redraw(
     rows: RowOrder,
     other_receipts: Sequence[Receipt] = (),
 ) -> tuple[LeakageReport | None, list[Check]]:
-    """Draw a release again by the channel and the key of its receipt, and compare the bytes.
+    """Draw a release again from the channel and key of its receipt, and compare the bytes.
 
     Neither is trusted: the channel is measured on the source against the budget, by code that knows no design;
     certified classes are designed again by the code that made the release. The report is that of the channel on the
@@ -75,7 +76,7 @@ def redraw(
             appended = prepared.report
             report, standing = appended.held_out, "over its budget on the source"
             if appended.ok:
-                no_secrets = "the source has no secrets to measure it on"
+                no_secrets = "the raw table has no sensitive columns to measure it on"
                 standing = no_secrets if report is None else "within its budget on the source"
             check = Check("design", appended.ok, f"{appended.saved.mechanism}, as it was saved; {standing}")
         else:
@@ -95,7 +96,7 @@ def redraw(
 
 
 def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
-    """Return a designer that designs again: of a policy, after a look at the columns it names."""
+    """Return a designer that repeats the design of a policy, after a look at the columns it names."""
     if isinstance(sanitizer, Policy):
         with open_source(source) as table:
             sanitizer.check(table.schema.names)
@@ -105,8 +106,8 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
         designer = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
     refuse_noisy(
         designer,
-        "what verify says of a release would tell of them, and a design again would have other noise; keep the report "
-        "with the digest of the released file",
+        "the output of verify would reveal something about them, and a new design would have other noise; keep the "
+        "report with the digest of the released file",
     )
     return designer
 
@@ -114,7 +115,7 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
 def _receipt_check(
     receipt: Receipt, table: Source, rows: RowOrder, other_receipts: Sequence[Receipt], sanitizer: object
 ) -> Check:
-    """Check that a receipt is of this source and order, its key of no other release, and its release in the ledger."""
+    """Check that a receipt is of this table and order, its key of no other release, and its entry in the ledger."""
     book = None
     if isinstance(sanitizer, Policy) and sanitizer.ledger is not None:
         from sanitize.over_time import Ledger
@@ -138,17 +139,17 @@ def _receipt_check(
 
 
 def _other_bytes(fault: str, same: str, versions: str) -> list[Check]:
-    """Checks of a release in other bytes than those drawn: other rows, or another form, as other versions may write."""
+    """Check a release whose bytes differ from those drawn: other rows, or the form of another version."""
     if fault:
         return [Check.failure("rows", f"{fault} (made with {versions})" if versions else fault)]
-    detail = "the rows stand in other bytes than this library writes, which may carry what no row holds"
+    detail = "the bytes differ from those that this library writes for these rows, and may carry something else"
     if versions:
         detail += f"; it was made with {versions}: write it again with those versions, or release anew"
     return [Check.success("rows", same), Check.failure("form", detail)]
 
 
 def _difference(drawn: Source, released: Source) -> str:
-    """How the rows of a file first differ from those drawn; empty when they are the same."""
+    """Describe how the rows of a file first differ from those drawn; empty if they are equal."""
     if not drawn.schema.equals(released.schema):
         return "other columns or types than the release has"
     if drawn.known_rows != released.known_rows:  # of a CSV file, which would be read for it, neither is known
@@ -171,7 +172,7 @@ def _difference(drawn: Source, released: Source) -> str:
 
 
 def _walk(table: Source) -> Iterator[pa.Table]:
-    """All rows of a table without dictionaries, some at a time."""
+    """Iterate over all rows of a table without dictionaries, in batches."""
     for file in table.files:
         for batch in table.batches(file, table.schema.names):
             columns = {name: as_arrow(column, name) for name, column in batch.items()}
@@ -184,7 +185,7 @@ def _walk(table: Source) -> Iterator[pa.Table]:
 def design_check(designer: Designer) -> Check:
     """Check the design of the channel that the rows are compared with."""
     mechanism = designer.report_.facts.mechanism
-    if designer.bare_release().spec.channel is not None:
+    if designer.bare_release().is_fixed:
         return Check.success("design", f"{mechanism}, as it was given, within its budget on the source")
     cut = "; its time limit may have ended the release elsewhere, which a receipt settles" if _limits(designer) else ""
     return Check.success("design", f"{mechanism}, designed again from the source{cut}")
@@ -213,7 +214,7 @@ def verify_file(
     false_alarm: float = FALSE_ALARM,
     description: TableDescription | None = None,
 ) -> Verification:
-    """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
+    """Check a released file or folder, Parquet or CSV, against its original table and policy.
 
     With the receipt of the release it is proved: its channel is measured on the source against the budget, or, of
     certified classes, designed again, and the rows are drawn again and every byte compared. That says that the rows
@@ -281,7 +282,7 @@ def verify_file(
     check_row_order(kept_order)
     if isinstance(sanitizer, SavedRelease) and (receipt is None or statement is not None):
         raise InvalidParameter(
-            "what a saved release printed is drawn again by its receipt, and has no statement: give receipt=, and no "
+            "the rows of a saved release are drawn again by its receipt, and have no statement: give receipt=, and no "
             "statement="
         )
     receipt = policy.receipt if receipt is None and policy is not None else receipt
@@ -318,12 +319,12 @@ def verify_file(
 def _check_without_receipt(
     written: Source, source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, false_alarm: float
 ) -> tuple[LeakageReport, list[Check]]:
-    """The report of the release, designed again, and the checks that need no receipt."""
+    """Report of the repeated design, and the checks that need no receipt."""
     designer = _copy_for(source, sanitizer)
     with open_source(source, designer.numbers) as table:
-        recipe, first = designer.recipe(), TableCounter(table, workers=n_workers(None))
-        release, counted = recipe.fit(recipe.for_files(is_priced=False), first, rows)
-        release.assign_to(designer)
+        first = TableCounter(table, workers=n_workers(None))
+        release = designer.recipe().fit(first, FitOptions(rows, is_priced=False))
+        designer._remember(release)
         pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
         n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
         checks = [
@@ -342,22 +343,23 @@ def _check_without_receipt(
                     and not column.may_print(as_arrow(batch[column.name], column.name))
                 ]
             # How often a model prints what it can print is not known.
-            fault = f"column {strange[0]!r} holds values that its model cannot print" if strange else ""
-            good = "only what the model can print; rows of a model cannot be told from one another"
+            fault = f"column {strange[0]!r} holds values that its model cannot write" if strange else ""
+            good = "only values that the model can write; rows of a model cannot be traced"
             checks.append(Check("support", not fault, fault or good))
         elif all(check.ok for check in checks if check.name in ("columns", "rows")):
-            checks += check_rows(table, written, release, counted, rows, false_alarm)
+            assert release.counts is not None
+            checks += check_rows(table, written, release, release.counts.exact, rows, false_alarm)
     return designer.report_, checks
 
 
 def _words(report: LeakageReport) -> dict[str, Any]:
     """Return the claims of a report, in the words of its headline."""
-    claim = report._document("internal", n_symbols=0)["verdict"]
+    claim = report._document("internal", n_symbols=0, is_drawn=False)["verdict"]
     return {name: claim[name] for name in ("state", "headline", "sentence")}
 
 
 def _columns(table: Source, written: Source, release: FittedRelease) -> Check:
-    """Check that the released columns are those that the release writes, with their types."""
+    """Check the names and types of the released columns."""
     wanted = column_types(table.schema, release)
     is_csv = isinstance(written, CsvSource)
     found_types = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}

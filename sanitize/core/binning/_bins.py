@@ -1,4 +1,4 @@
-"""Numeric columns as intervals or points of a grid, and intervals printed as values again."""
+"""Numeric columns as intervals or points of a grid, and values released for intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_SYMBOLS = 1 << 20
 
 
 class LearnedEdges(list[Any]):
-    """Edges that were taken from the rows: that somebody wrote them down in between does not make them declared."""
+    """Edges taken from the rows, which stay undeclared even if somebody copied them by hand."""
 
 
 class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
@@ -66,12 +66,12 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         is_learned = isinstance(edges, LearnedEdges)
         bins = cls(column, cls.with_ends(numbers.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
         if bins.whole and bins.whole_range[0] > bins.whole_range[1]:
-            raise InvalidParameter(f"bins of {column!r} hold no whole number, and the column holds no others")
+            raise InvalidParameter(f"bins of {column!r} contain no whole number, and the column has only whole numbers")
         return bins
 
     @classmethod
     def with_ends(cls, edges: Sequence[float]) -> tuple[float, ...]:
-        """The edges; a single one between two ends."""
+        """Return the edges; a single edge gets two ends."""
         return (-cls.endless, *edges, cls.endless) if len(edges) == 1 else tuple(edges)
 
     @property
@@ -81,12 +81,12 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @property
     def prints_labels(self) -> bool:
-        """True if released intervals are printed by name, also where others print a value drawn inside."""
+        """True if intervals are released by name where others release a value drawn inside."""
         return self.has_one_edge
 
     @property
     def order(self) -> pa.Array | None:
-        """All symbols in their order, where they are known before any row is."""
+        """Symbols in order, if they are known before reading rows."""
         return self.labels
 
     @property
@@ -99,17 +99,17 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         return pa.array([*names[:-1], f"{names[-1][:-1]}]"], pa.string())
 
     def edge_names(self) -> list[str]:
-        """Edges as labels have them."""
+        """Edges as text for labels."""
         return [f"{x:.0f}" if x.is_integer() and abs(x) < 1e15 else repr(x) for x in map(float, self.edges)]
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
-        """Interval of each row, missing where the value is, and how many rows were clipped."""
+        """Interval of each row, missing where the value is missing, and the number of clipped rows."""
         _check_numeric(self.column, values.type)
         numbers = as_numbers(values)
         return self._find_intervals(numbers, np.isnan(numbers))
 
     def _find_intervals(self, numbers: NDArray[Any], missing: Mask) -> tuple[pa.DictionaryArray, int]:
-        """Interval of each number in the type of the edges, and how many of those that are there were clipped."""
+        """Interval of each number in the type of the edges, and how many numbers were clipped."""
         edges = np.array(self.edges, numbers.dtype)
         is_outside = (numbers < edges[0]) | (numbers > edges[-1])
         codes = edges_passed(edges[1:-1], numbers).astype(np.int32)
@@ -117,7 +117,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         return places, int(np.count_nonzero(is_outside & ~missing))
 
     def draw(self, labels: pa.DictionaryArray, words: NDArray[np.uint32]) -> pa.Array:
-        """A value inside each row's interval, uniform and independent of the row's own value."""
+        """Draw a value uniformly in each row's interval, independent of the row's own value."""
         place = pc.index_in(labels.dictionary, value_set=self.labels).to_numpy(zero_copy_only=False)
         missing = labels.indices.is_null().to_numpy(zero_copy_only=False)
         indices = labels.indices.fill_null(0).to_numpy(zero_copy_only=False)
@@ -130,7 +130,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         return mask_values(np.concatenate(blocks), missing)
 
     def _drawing(self) -> _Drawn:
-        """Numbers of intervals' codes and words, uniform inside each interval.
+        """Draw numbers uniformly in each interval, from codes and random words.
 
         Whole ones are ⌊word * size / 2**32⌋ above the least one of each interval, exactly.
         """
@@ -154,7 +154,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @property
     def whole_range(self) -> tuple[int, int]:
-        """Least and largest whole number that is drawn: those between the ends that 64 bits can hold.
+        """Least and largest whole number in the interval that 64 bits can hold.
 
         Only a range without negative numbers takes the unsigned ones. 2**63, the double next to the largest signed
         integer, stands for that integer.
@@ -181,7 +181,7 @@ class Grid(Bins, frozen=True, tag="grid"):
     def from_bounds(
         cls, column: str, bounds: Sequence[float], step: float | None, points: int, values: ArrowColumn
     ) -> Grid:
-        """Grid of a column from its bounds and a step, or from the number of points."""
+        """Grid from the bounds of a column and a step or number of points."""
         try:
             low, high = (float(bound) for bound in bounds)
         except (TypeError, ValueError, OverflowError):
@@ -207,11 +207,11 @@ class Grid(Bins, frozen=True, tag="grid"):
 
     @property
     def labels(self) -> Any:
-        """The grid itself: its points are the symbols."""
+        """Points of the grid, which are the symbols."""
         return as_arrow(np.array(self.values, dtype=np.int64 if self.whole else np.float64), self.column)
 
     def assign(self, values: ArrowColumn) -> Any:
-        """Nearest grid point of each row, and how many rows were clipped."""
+        """Nearest grid point of each row, and the number of clipped rows."""
         if not np.isfinite(as_numbers(values)).all():
             raise ColumnError(
                 f"column {self.column!r} has missing, NaN or infinite values, which no noise can hide; "
@@ -226,7 +226,7 @@ def _ascend(numbers: tuple[float, ...]) -> bool:
 
 
 def as_numbers(values: ArrowColumn) -> Vector:
-    """Numeric Arrow column as float64, NaN where missing."""
+    """Convert a numeric Arrow column to float64, NaN where missing."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Dates and times as intervals, or as the calendar units they lie in; both are released as labels."""
+"""Dates and times as intervals or calendar units, both released as labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DAY = 86_400
 
 
 class DateBins(Bins, frozen=True, tag="dates"):
-    """Intervals of a column of dates, or its calendar units: printed by name, so that no made-up date is released.
+    """Intervals or calendar units of a column of dates, released by name, so that no date is made up.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ class DateBins(Bins, frozen=True, tag="dates"):
 
     @classmethod
     def from_edges(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
-        """Bins from dates, times, or text in ISO 8601 that somebody chose without looking at the rows, or did not."""
+        """Bins from dates, times, or ISO 8601 text that somebody chose, or that were learned from the rows."""
         seconds = date_edges(f"bins of {column!r}", edges)
         as_seconds(pa.array([], value_type(dtype)), column)
         return cls(column, cls.with_ends(seconds), learned=isinstance(edges, LearnedEdges), whole=True, step=None)
 
     def starts(self, seconds: NDArray[np.int64], least: int) -> list[int]:
-        """Seconds at which the units of the step begin that hold so many of some seconds, and at which they end."""
+        """Seconds at which units of the step begin if they hold this many of the values, and the end."""
         unit, n = _UNITS[str(self.step)]
         units, rows = np.unique(seconds.astype("M8[s]").astype(f"M8[{unit}]").astype(np.int64) // n, return_counts=True)
         ends = np.unique(units[rows >= least, None] + [0, 1]) * n
@@ -80,7 +80,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
 
     @property
     def order(self) -> pa.Array | None:
-        """Names of the intervals in ascending order; None for calendar units, whose names have the order of time."""
+        """Names of the intervals in ascending order; None for calendar units, whose names sort by time."""
         return None if self.step is not None else self.labels
 
     def edge_names(self) -> list[str]:
@@ -89,14 +89,14 @@ class DateBins(Bins, frozen=True, tag="dates"):
         return [text.replace("T", " ") if with_time else text.partition("T")[0] for text in texts]
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
-        """Interval or calendar unit of each row, missing where the date is, and how many rows were clipped."""
+        """Interval or calendar unit of each row, missing where the date is missing, and the number of clipped rows."""
         if self.step is not None:
             return by_step(values, self.step, self.column), 0
         return self._find_intervals(*as_seconds(values, self.column))
 
 
 def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
-    """Whole seconds since 1970 of dates, times, or text in ISO 8601 in ascending order.
+    """Edges as whole seconds since 1970, from ascending dates, times, or text in ISO 8601.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
 
 
 def is_of_dates(spec: Any) -> bool:
-    """Return whether declared bins are of dates: a calendar unit, or edges that are no numbers."""
+    """Return whether declared bins are for dates: a calendar unit, or edges that are not numbers."""
     if isinstance(spec, str):
         return True
     if is_whole(spec) or not isinstance(spec, (Sequence, np.ndarray)):
@@ -129,7 +129,7 @@ def holds_dates(dtype: pa.DataType) -> bool:
 
 
 def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], Mask]:
-    """Whole seconds since 1970 of each row, rounded down, and which rows are missing (0 there); zoned times in UTC.
+    """Whole seconds since 1970 of each row, rounded down, in UTC; and a mask of missing rows, which get 0.
 
     Text is read as ISO 8601, as CSV files have it.
 
@@ -165,7 +165,7 @@ def _no_dates(column: str, what: str) -> ColumnError:
 
 
 def by_step(values: ArrowColumn, step: str, column: str) -> pa.DictionaryArray:
-    """The calendar unit of each row by its name, which sorts in the order of time: 2001, 2001-Q4, 2001-12, 2001-12-31.
+    """Calendar unit of each row by name, which sorts by time: 2001, 2001-Q4, 2001-12, 2001-12-31.
 
     A decade is called by its first year, as in 2000s; missing values stay missing.
     """
@@ -184,7 +184,7 @@ def by_step(values: ArrowColumn, step: str, column: str) -> pa.DictionaryArray:
 
 
 def parse_second(text: str) -> int | None:
-    """Seconds since 1970 of a date or time in ISO 8601; None where the text is neither."""
+    """Seconds since 1970 of a date or time in ISO 8601; None if the text is neither."""
     try:
         return int(pa.array([text]).cast(pa.timestamp("s")).cast(pa.int64())[0].as_py())
     except pa.ArrowInvalid:

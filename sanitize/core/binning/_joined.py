@@ -1,4 +1,4 @@
-"""Values of a column joined under names that somebody chose, as rare diagnoses under "other"."""
+"""Values of a column joined under chosen names, such as rare diagnoses under "other"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sanitize.tables.columns import ArrowColumn, factorize, python_values
 
 
 class Joined(Bins, frozen=True, tag="joined"):
-    """Values that stand under the name of a group; all others stay, and the symbols are texts.
+    """Values that are replaced by the name of their group; others stay, and symbols are texts.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Joined(Bins, frozen=True, tag="joined"):
 
     @classmethod
     def from_groups(cls, column: str, groups: Mapping[Any, Sequence[Any]]) -> Joined:
-        """Groups that somebody wrote down."""
+        """Build from groups that somebody declared."""
         lists = {str(name): values for name, values in groups.items() if not isinstance(values, str)}
         members = [_text(value) for values in lists.values() for value in values]
         if len(lists) < len(groups) or not members or len(set(members)) < len(members):
@@ -51,11 +51,11 @@ class Joined(Bins, frozen=True, tag="joined"):
 
     @property
     def order(self) -> None:
-        """None: the values that are not joined are those of the rows."""
+        """Return None: the order of values that are not joined is known only from rows."""
         return
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
-        """Name of the group, or the value as text, of each row; no row is clipped."""
+        """Group name of each row, or its value as text; no row is clipped."""
         levels, codes = factorize(values, self.column)
         name_of = {value: name for name, members in self.groups.items() for value in members}
         texts = [name_of.get(_text(value), _text(value)) for value in python_values(levels, self.column)]

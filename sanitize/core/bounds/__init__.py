@@ -1,4 +1,4 @@
-"""Theorems that convert one notion into another, with their corrections.
+"""Theorems that convert one notion into another, with corrections.
 
 A channel that meets a lift budget meets bounds on every averaged leakage too. The lifts of one symbol lie in
 [a, b] = [e**-lower, e**upper] and average to 1 under P_S, so the extremes are two-point distributions; the bounds here

@@ -1,4 +1,4 @@
-"""From a bound on an averaged lift back to the extreme lifts, given the share of the extreme letter.
+"""Bounds on extreme lifts from a bound on an averaged lift, given the share of the extreme symbol.
 
 The printed converses hold [ZDS Prop. 4, 6]. Those for the max-lift are improved here: what one letter has above
 its mean, the others must have below theirs, and a lift never exceeds 1/P_S(s).
@@ -109,7 +109,7 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
     if alpha * cap > LARGEST_EXPONENT:
 
         def far_log_excess(t: float) -> float:
-            """log(P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α) beyond that of the bound, for powers beyond a double."""
+            """Difference of log(P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α) and the bound, for powers beyond a double."""
             other_lift = alpha * (math.log(-math.expm1(t - cap)) - log_other_share) if t < cap else -math.inf
             return float(np.logaddexp(math.log(share) + alpha * t, log_other_share + other_lift)) - alpha * math.log(
                 bound

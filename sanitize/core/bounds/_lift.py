@@ -1,4 +1,4 @@
-"""Bounds that a lift budget implies: the supremum of every measure, by its name and beside the bound that [ZDS] prints.
+"""Bounds that a lift budget implies: the supremum of every measure by name, next to the bound in [ZDS].
 
 Let a = e**-lower, b = e**upper. The lifts of one symbol lie in [a, b] and average to 1 under P_S (those of one
 s average to 1 under P_Y), so the largest mean of f(l) is the concave envelope of f on [a, b], taken at 1: a
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound that cannot be improved, and the one in print.
+    """A tight bound, next to the published one.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Bound:
 
     @property
     def verdict(self) -> Literal["tight", "loose", "false"]:
-        """Verdict on the printed bound for these numbers; ``false`` if some distribution breaks it."""
+        """Verdict on the published bound for these numbers; ``false`` if some distribution exceeds it."""
         if self.tight == self.printed or math.isclose(self.tight, self.printed, rel_tol=SAME):
             return "tight"
         holds = self.printed > self.tight if self.side == "upper" else self.printed < self.tight
@@ -60,7 +60,7 @@ class TwoPoint:
 
     @classmethod
     def from_bounds(cls, lower: float, upper: float) -> TwoPoint:
-        """From bounds that are not both 0; scaled by 1/b, so that nothing overflows or cancels."""
+        """Build from bounds that are not both 0, scaled by 1/b so that nothing overflows or cancels."""
         width = -math.expm1(-(lower + upper))
         pb = -math.expm1(-lower) / width
         q = -math.expm1(-upper) / width

@@ -1,4 +1,4 @@
-"""Between pointwise maximal leakage, the max-lift, and pointwise maximal cost, the inverse of the min-lift."""
+"""Relations between pointwise maximal leakage (max-lift) and pointwise maximal cost (inverse of the min-lift)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sanitize._util.tolerances import SMALLEST_POSITIVE
 
 
 def min_lift_from_max_lift(bound: float, share: float) -> float:
-    """Least lift of a secret where no lift exceeds a bound b: max(0, (1 - b (1 - P)) / P), in times.
+    """Least lift of a sensitive value if no lift exceeds b: max(0, (1 - b (1 - P)) / P), in times.
 
     Lifts have the mean 1 under P_S, and those of the others take up b (1 - P) at most; with equality where all of them
     are at b. So ε-PML, b = e^ε, is a bound on pointwise maximal cost as well, while b < 1 / (1 - P) [Saeidian].
@@ -31,7 +31,7 @@ def min_lift_from_max_lift(bound: float, share: float) -> float:
 
 
 def max_lift_from_min_lift(bound: float, share: float) -> float:
-    """Largest lift of a secret where no lift is below a bound a: (1 - a (1 - P)) / P, in times.
+    """Largest lift of a sensitive value if no lift is below a bound a: (1 - a (1 - P)) / P, in times.
 
     ε-PMC is a = e^-ε. With equality where the lifts of all others are at a, and 1 / P for a = 0.
 

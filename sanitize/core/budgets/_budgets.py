@@ -1,4 +1,4 @@
-"""Budgets on what each released symbol tells, one class for each leakage; all are functions of its lifts.
+"""Budgets on what each released symbol reveals, one class for each leakage; all are functions of its lifts.
 
 Differences up to 1e-12 (rounding of doubles) count as met.
 """
@@ -55,7 +55,7 @@ class Budget(Protocol):
     """
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it exceeds the budget."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess of each symbol from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
@@ -68,7 +68,7 @@ class LiftwiseBudget(ABC):
     """Budgets that are functions of the lifts of one symbol."""
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it exceeds the budget."""
         lifts = lift(released)  # refuses what is no distribution
         return limits_for(self, released.sensitive).lift_excess(lifts, released.p_s)
 
@@ -78,10 +78,10 @@ class LiftwiseBudget(ABC):
 
 
 class _LiftBased(LiftwiseBudget):
-    """Those that are made of numbers alone."""
+    """Budgets that consist of numbers only."""
 
     def __post_init__(self) -> None:
-        """Check the bounds, and make plain numbers of NumPy's and of fractions, which print as they were written."""
+        """Check the bounds; convert NumPy numbers and fractions to plain numbers."""
         with checking(type(self).__name__):
             for name, value in [*vars(self).items()]:
                 if name == "limits":
@@ -92,7 +92,7 @@ class _LiftBased(LiftwiseBudget):
 
 @contextlib.contextmanager
 def checking(owner: str) -> Iterator[None]:
-    """Turn errors about a bound into errors of the budget that has it."""
+    """Turn errors about a bound into errors of its budget."""
     try:
         yield
     except InvalidParameter as error:
@@ -100,7 +100,7 @@ def checking(owner: str) -> Iterator[None]:
 
 
 def _check_limits(name: str, value: object, low: float, high: float) -> _Times:
-    """One limit, or one for each sensitive value that is named, by its text."""
+    """Check one limit, or one per named sensitive value, given as text."""
 
     def check_limit(limit_value: object) -> float:
         limit = number(name, limit_value, low, high)
@@ -109,7 +109,7 @@ def _check_limits(name: str, value: object, low: float, high: float) -> _Times:
     if isinstance(value, Mapping):
         texts = {MISSING_TEXT if key is None else str(key): limit for key, limit in value.items()}
         if not 0 < len(texts) == len(value):
-            raise InvalidBudget(f'LiftBudget: {name} must name sensitive values, each once, or "*", all others')
+            raise InvalidBudget(f'LiftBudget: {name} must name sensitive values, each once, or "*" for all others')
         value = texts
     with checking("LiftBudget"):
         limits: _Times = per_value(check_limit, value)
@@ -117,12 +117,12 @@ def _check_limits(name: str, value: object, low: float, high: float) -> _Times:
 
 
 def clear_rounding(over: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Leakage above a budget, without what is rounding: that is no excess."""
+    """Set excess that is only rounding error to 0."""
     return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
 
 
 def excess_over(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
-    """How far values lie above a bound, where an infinite bound is never exceeded, not even by an infinite value."""
+    """Excess of values over a bound; nothing exceeds an infinite bound, not even an infinite value."""
     return np.full_like(value, -np.inf) if math.isinf(bound) else value - bound
 
 
@@ -218,8 +218,8 @@ class LiftBudget(_LiftBased):
             if name not in ("lower", "upper") or self._times is None:
                 raise AttributeError(name)
             raise InvalidBudget(
-                "limits by sensitive value are not taken here, but by watchdog, subset merging, latent classes and the "
-                "optimal and subset random responses: give one at_most and one at_least for all values"
+                "limits by sensitive value cannot be used here, but only with watchdog, subset merging, latent "
+                "classes and the optimal and subset random responses: give one at_most and one at_least for all values"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -235,19 +235,19 @@ class LiftBudget(_LiftBased):
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """Both bounds, by the names and in the unit in which they were given."""
+        """Both bounds, with the names and units of the call."""
         if self._times is None:
             return {"lower": self.lower, "upper": self.upper}
         return {"at_most": copy(self._times[0]), "at_least": copy(self._times[1])}
 
     @property
     def at_most(self) -> Any:
-        """Largest lift allowed, times as likely; of each sensitive value that is named, where limits go by value."""
+        """Largest lift allowed, in times as likely; one for each named sensitive value if limits go by value."""
         return exp(self.upper) if self._times is None else self.bounds["at_most"]
 
     @property
     def at_least(self) -> Any:
-        """Smallest lift allowed, times as likely; the same."""
+        """Smallest lift allowed, in times as likely; one for each named sensitive value if limits go by value."""
         return math.exp(-self.lower) if self._times is None else self.bounds["at_least"]
 
     def __repr__(self) -> str:
@@ -264,14 +264,29 @@ class LiftBudget(_LiftBased):
         if by_value(self):
             rows = [("value", "limit", "times as likely"), *([*map(str, row)] for row in limit_rows(self))]
             return box(repr(self), rows=rows)
-        shares, most, least = (0.01, 0.1, 0.25, 0.5), self.at_most, self.at_least
-        # What all other secrets keep, or gain, bounds one too.
+        shares = (0.01, 0.1, 0.25, 0.5)
+        most, least = zip(*map(self.share_range, shares), strict=True)
         rows = [
-            ("a secret that so many have", *map(percent, shares)),
-            ("becomes at most", *(percent(min(most * p, 1 - (1 - p) * least)) for p in shares)),
-            ("and at least", *(percent(max(least * p, 1 - (1 - p) * most)) for p in shares)),
+            ("a value that so many have", *map(percent, shares)),
+            ("becomes at most", *map(percent, most)),
+            ("and at least", *map(percent, least)),
         ]
-        return box(f"At most {figure(most)} and at least {figure(least)} times as likely", (repr(self),), rows)
+        heading = f"At most {figure(self.at_most)} and at least {figure(self.at_least)} times as likely"
+        return box(heading, (repr(self),), rows)
+
+    def share_range(self, share: float) -> tuple[float, float]:
+        """Largest and smallest P(s|y) that one limit for all values allows for a value of this share.
+
+        What all other values keep, or gain, bounds one too.
+
+        Examples
+        --------
+        >>> import sanitize as sz
+        >>> sz.LiftBudget(at_most=2, at_least=0.5).share_range(0.75)
+        (0.875, 0.5)
+        """
+        most, least = self.at_most, self.at_least
+        return min(most * share, 1 - (1 - share) * least), max(least * share, 1 - (1 - share) * most)
 
     @classmethod
     def symmetric(cls, eps: float) -> LiftBudget:
@@ -307,7 +322,7 @@ class LiftBudget(_LiftBased):
         )
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Log Λ - log Ψ, without the side that has no bound."""
+        """Log Λ - log Ψ, without a side that has no bound."""
         top, bottom = extreme_log_lifts(self, lifts, lifts)
         if math.isinf(tightest_limit(self.lower)):
             return top
@@ -315,7 +330,7 @@ class LiftBudget(_LiftBased):
 
 
 def lift_limits(budget: object) -> LiftBudget | None:
-    """Limits on each lift that a budget states: a `LiftBudget` itself, those beside an average, or none."""
+    """Limits on each lift that a budget states: the `LiftBudget` itself, those next to an average, or none."""
     found = budget.limits if isinstance(budget, AveragedBudget) else budget
     return found if isinstance(found, LiftBudget) else None
 
@@ -325,13 +340,13 @@ def _with_limits(budget: Any, limits: LiftBudget) -> Any:
 
 
 def by_value(budget: object) -> bool:
-    """Return whether limits of a budget go by sensitive values, which no distribution has put in order yet."""
+    """Return whether limits name sensitive values that no distribution has put in order yet."""
     limits = lift_limits(budget)
     return limits is not None and "upper" not in vars(limits)
 
 
 def limits_for(budget: _B, sensitive: Alphabet) -> _B:
-    """The budget itself; where its limits go by value, with one for each sensitive symbol, in their order.
+    """Return the budget; limits by value become one limit per sensitive symbol, in order.
 
     Raises
     ------
@@ -343,7 +358,7 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
         return budget
     if len(sensitive.columns) > 1:
         names = ", ".join(map(repr, sensitive.columns))
-        raise InvalidBudget(f"limits by value are of one sensitive column, not of {names}; make one column of them")
+        raise InvalidBudget(f"limits by value need one sensitive column, got {names}; make one column of them")
     column, n = sensitive.columns[0], len(sensitive)
 
     def order_limits(name: str, side: _Times) -> list[float]:
@@ -352,12 +367,14 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
         places = {symbol_place(sensitive, text): text for text in side if text != OTHERS}
         if -1 in places or len(places) < len(side) - (OTHERS in side):
             which = f"names {places[-1]!r}, which is no" if -1 in places else "names twice one"
-            raise InvalidBudget(f"{name} {which} value of the sensitive column {column!r}; write each as there, once")
+            raise InvalidBudget(
+                f"{name} {which} value of the sensitive column {column!r}; write each value once, as in the table"
+            )
         found = [limit for s in range(n) if (limit := side.get(places.get(s, OTHERS))) is not None]
         if len(found) < n:
             raise InvalidBudget(
                 f"{name} has no limit for {n - len(found)} value(s) of the sensitive column {column!r}: name them, or "
-                'give a limit to "*", all others'
+                'give a limit for "*", which means all others'
             )
         return found
 
@@ -367,7 +384,7 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
 
 
 def present_limits(budget: _B, sensitive: Alphabet) -> _B:
-    """The budget for a part of a table, as new rows are, without the names of values that it lacks."""
+    """Budget for a part of a table, such as new rows, without the values that it lacks."""
     limits = lift_limits(budget)
     if limits is None or not by_value(limits):
         return budget
@@ -379,7 +396,7 @@ def present_limits(budget: _B, sensitive: Alphabet) -> _B:
 
 
 def budget_in_nats(lower: _Limits, upper: _Limits) -> LiftBudget:
-    """Budget of limits in nats, one for all or an array of one for each sensitive symbol; where equal, one for all."""
+    """Budget from limits in nats: one for all, or an array with one per sensitive symbol, reduced to one if equal."""
     sides = {"lower": np.ravel(lower), "upper": np.ravel(upper)}
     equal_sides = {name: float(side[0]) for name, side in sides.items() if (side == side[0]).all()}
     if len(equal_sides) == len(sides):
@@ -390,12 +407,12 @@ def budget_in_nats(lower: _Limits, upper: _Limits) -> LiftBudget:
 
 
 def tightest_limit(limits: _Limits) -> float:
-    """The least of limits in nats."""
+    """Smallest of some limits, in nats."""
     return limits.min() if isinstance(limits, np.ndarray) else limits
 
 
 def extreme_log_lifts(budget: LiftBudget, least: Any, most: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log of the largest and of the smallest lift of each column, of lifts between ``least`` and ``most`` (n_s, k).
+    """Log of the largest and smallest lift of each column, from lower and upper bounds of lifts (n_s, k).
 
     Where limits differ, a lift counts as if it were as far from the tightest of them as it is from its own.
     """
@@ -410,7 +427,7 @@ def _nearest(nats: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[
 
 
 def ends(side: Any) -> tuple[float, float]:
-    """The least and the largest of limits."""
+    """Smallest and largest of several limits."""
     values = [*side.values()] if isinstance(side, dict) else np.ravel(side).tolist()
     return min(values), max(values)
 
@@ -421,7 +438,7 @@ def range_text(side: Any) -> str:
 
 
 def loosest(budget: _B) -> _B:
-    """The budget, or where its limits go by value one of the loosest limits, which it implies."""
+    """Loosest budget that this one implies for all values: one of the loosest limits by value."""
     limits = lift_limits(budget)
     if limits is None or not by_value(limits):
         return budget
@@ -430,12 +447,12 @@ def loosest(budget: _B) -> _B:
 
 
 def per_value(function: Callable[[Any], Any], side: Any) -> Any:
-    """A function of a limit, or of each of limits by value."""
+    """Apply a function to a limit, or to each limit by value."""
     return {text: function(limit) for text, limit in side.items()} if isinstance(side, dict) else function(side)
 
 
 def limit_rows(budget: object) -> tuple[tuple[str, str, float], ...]:
-    """Names of limits by value, the side that each is of, and the limit in times."""
+    """Names of limits by value, the side of each, and the limit in times."""
     limits = lift_limits(budget)
     bounds = {} if limits is None else limits.bounds
     sides = {name.replace("_", " "): side for name, side in bounds.items() if isinstance(side, dict)}
@@ -470,7 +487,7 @@ class LDPBudget(_LiftBased):
 
 
 class AveragedBudget(_LiftBased):
-    """Budgets on an average of the lift and of its inverse, and on each lift by itself where they have limits."""
+    """Budgets on an average of the lift and of its inverse, with optional limits on each lift."""
 
     lower: float
     upper: float
@@ -484,7 +501,7 @@ class AveragedBudget(_LiftBased):
             )
 
     def with_limits(self, limits: LiftBudget | None) -> AveragedBudget:
-        """Return the same average with other limits."""
+        """Return a budget on the same average with other limits."""
         return replace(self, limits=limits)  # type: ignore[type-var]
 
     def __repr__(self) -> str:
@@ -492,12 +509,12 @@ class AveragedBudget(_LiftBased):
         return f"{type(self).__name__}({', '.join(given)})"
 
     def _bounds(self) -> tuple[float, float]:
-        """Bounds on the measure of the lift and of its inverse."""
+        """Bounds on the average of the lift and of its inverse."""
         return _expm1(self.upper), _expm1(self.lower)
 
     @abstractmethod
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Average that the budget bounds, of each column of lifts."""
+        """Average that the budget bounds, for each column of lifts."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
@@ -508,7 +525,7 @@ class AveragedBudget(_LiftBased):
         return clear_rounding(over if self.limits is None else np.maximum(over, self.limits.lift_excess(lifts, p_s)))
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum of the measures of the lift and its inverse, without a side that has no bound, and the limits' risk."""
+        """Sum of the averages of the lift and its inverse and the limits' risk, without sides that have no bound."""
         risk = np.zeros(lifts.shape[1]) if self.limits is None else self.limits.lift_risk(lifts, p_s)
         if not math.isinf(self.upper):
             risk = risk + self._measure(lifts, p_s)

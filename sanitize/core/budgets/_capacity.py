@@ -1,4 +1,4 @@
-"""Budgets on a release as a whole: the capacity of its channel, and means over its symbols or the most telling."""
+"""Budgets on a release as a whole: the channel's capacity, and means over its symbols or the most revealing ones."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import xlogy
 
+from sanitize._util.arithmetic import log, product
 from sanitize._util.checks import Vector, exp, nats, non_negative, number
-from sanitize._util.tolerances import BUDGET, SMALLEST_POSITIVE
+from sanitize._util.tolerances import BUDGET
 from sanitize.core.budgets._budgets import LiftwiseBudget, checking, clear_rounding, excess_over
 from sanitize.core.capacity import channel_capacity
 from sanitize.core.channel import Channel
@@ -51,32 +51,32 @@ class CapacityBudget:
             nats("nats", self.nats)
 
     def measure_channel(self, channel: Channel) -> Measure:
-        """Capacity of the channel (certified from above) as a line of a report, with what is allowed."""
+        """Capacity of the channel (certified from above) as a line of a report, next to the limit."""
         # Gap asked of the certificate: far below the 1e-9 nats that a verdict tolerates.
         bracket = channel_capacity(channel, 1e-11)
         label, most = "capacity of the channel X to Y", math.log(channel.n_inputs)
         return Measure("channel_capacity", label, "nats", "bound", most, bracket.upper, float(self.nats))
 
     def excess(self, released: JointDistribution) -> Vector:
-        """I(S;Y) above the budget, shape (n_y,): one figure for the whole release, the same for each symbol."""
-        information = float(self.lift_risk(lift(released), released.p_s) @ released.p_x)
+        """Return I(S;Y) above the budget, shape (n_y,): one figure for the whole release, repeated for each symbol."""
+        information = float(product(self.lift_risk(lift(released), released.p_s), released.p_x))
         return np.full(len(released.public), information - self.nats)
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """KL(P_S|y || P_S) above the budget, shape (k,): where no symbol has any, I(S;Y) is within it."""
+        """KL(P_S|y || P_S) above the budget, shape (k,): if no symbol has any, I(S;Y) is within the budget."""
         return self.lift_risk(lifts, p_s) - self.nats
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """KL(P_S|y || P_S) of each column of lifts, shape (k,), in nats: what one symbol tells."""
-        return p_s @ xlogy(lifts, lifts)
+        """KL(P_S|y || P_S) of each column of lifts, shape (k,), in nats: what the symbol reveals."""
+        return product(p_s, lifts * log(lifts))
 
 
 @runtime_checkable
 class ChannelBudget(Protocol):
-    """A budget that also limits a figure of the whole channel, such as a capacity, which P_SY does not tell."""
+    """Budget that also limits a figure of the whole channel, such as its capacity, which P_SY does not determine."""
 
     def measure_channel(self, channel: Channel) -> Measure:
-        """The figure and what is allowed."""
+        """Measured figure and its limit."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ class CVaRLiftBudget:
             object.__setattr__(self, "delta", number("delta", self.delta, 0, 1))
 
     def excess(self, released: JointDistribution) -> Vector:
-        """Log of the largest mean over s, above the budget, shape (n_y,): the same for each released symbol."""
+        """Log of the largest mean over s, above the budget, shape (n_y,): one figure, repeated for each symbol."""
         largest = logs(tail_means(lift(released), released.p_x, self.delta)).max(keepdims=True)
         return np.full(len(released.public), clear_rounding(excess_over(largest, self.upper))[0])
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Max-log-lift above the budget, shape (k,): where no symbol has any, the release is within it."""
+        """Max-log-lift above the budget, shape (k,): if no symbol has any, the release is within the budget."""
         return clear_rounding(excess_over(self.lift_risk(lifts, p_s), self.upper))
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
@@ -132,7 +132,7 @@ class CVaRLiftBudget:
 
 @dataclass(frozen=True)
 class PMLEnvelopeBudget(CVaRLiftBudget):
-    """At most a mass δ of Y, and of anything made of it, makes any secret more than e**upper times as likely.
+    """Limit for at least a mass 1 - δ of Y, under any post-processing: no lift above e**upper.
 
     It bounds sup P(log Λ(Z) > upper), the limit of `sanitize.core.lifts.pml_envelope` from above: a symbol on the bound
     is within it, while the envelope at u counts the symbols that reach u. It implies the budget of `CVaRLiftBudget` for
@@ -158,7 +158,7 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
     """
 
     def excess(self, released: JointDistribution) -> Vector:
-        """The mass beyond δ, shape (n_y,): the same for each released symbol."""
+        """Mass beyond δ, shape (n_y,): one figure, repeated for each released symbol."""
         # What is on the bound is within it, and rounding puts some of that a little above.
         beyond = lift_envelope(lift(released), released.p_x, exp(self.upper) * (1 + 2 * BUDGET)) - self.delta
         return np.full(len(released.public), float(clear_rounding(np.array(beyond))))
@@ -166,7 +166,7 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
 
 @dataclass(frozen=True)
 class MeanBudget(LiftwiseBudget):
-    """Budgets on the mean over released symbols of a convex function of their lifts, which is the same for each symbol.
+    """Budgets on the mean over released symbols of one convex function of their lifts.
 
     The function is the largest of some linear ones: ``slope`` tells which, at given lifts. Means of lifts do not raise
     it, so these budgets survive post-processing; a symbol that is within one by itself may stand in any release.
@@ -191,11 +191,11 @@ class MeanBudget(LiftwiseBudget):
 
     @abstractmethod
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Slopes of the function at columns of lifts, both of shape (n_s, k): slope · l is at most what l tells."""
+        """Slopes of the function at columns of lifts, both of shape (n_s, k): slope · l is a lower bound."""
 
     def excess(self, released: JointDistribution) -> Vector:
-        """The mean above the budget, shape (n_y,): one figure for the whole release, the same for each symbol."""
-        mean = self.lift_risk(lift(released), released.p_s) @ released.p_x
+        """Mean above the budget, shape (n_y,): one figure for the whole release, repeated for each symbol."""
+        mean = product(self.lift_risk(lift(released), released.p_s), released.p_x)
         return self._risk_excess(np.full(len(released.public), mean))
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
@@ -203,7 +203,7 @@ class MeanBudget(LiftwiseBudget):
         return self._risk_excess(self.lift_risk(lifts, p_s))
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """The function of each column of lifts, shape (k,): what one symbol tells."""
+        """Function of each column of lifts, shape (k,): what the symbol reveals."""
         return np.asarray((lifts * self.slope(lifts, p_s)).sum(axis=0))
 
     def _risk_excess(self, risk: Vector) -> Vector:
@@ -228,8 +228,8 @@ class MutualInformationBudget(MeanBudget):
     measure = "mutual_information"
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """P(s) log l."""
-        return p_s[:, None] * np.log(np.maximum(lifts, SMALLEST_POSITIVE))
+        """Slope P(s) log l."""
+        return p_s[:, None] * log(lifts)
 
 
 class TotalVariationBudget(MeanBudget):
@@ -252,9 +252,9 @@ class TotalVariationBudget(MeanBudget):
     measure = "total_variation"
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Half of P(s) sign(l - 1), but for what makes it 0 at independence."""
+        """Slope P(s) sign(l - 1) / 2, shifted to be 0 at independence."""
         sides = np.sign(lifts - 1)
-        return p_s[:, None] * (sides - p_s @ sides) / 2
+        return p_s[:, None] * (sides - product(p_s, sides)) / 2
 
 
 class MaximalLeakageBudget(MeanBudget):
@@ -278,11 +278,11 @@ class MaximalLeakageBudget(MeanBudget):
 
     @property
     def limit(self) -> float:
-        """e**upper."""
+        """Largest mean allowed: e**upper."""
         return exp(self.upper)
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """1 at the largest lift."""
+        """Slope 1 at the largest lift, 0 elsewhere."""
         return np.eye(len(lifts))[:, lifts.argmax(axis=0)]
 
     def _risk_excess(self, risk: Vector) -> Vector:

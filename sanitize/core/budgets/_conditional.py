@@ -1,4 +1,4 @@
-"""Budgets on what a released symbol tells beside something else: all that is released already, or a group."""
+"""Budgets on a released symbol given earlier releases, or within a group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalBudget(LiftwiseBudget):
-    """An inner budget on (b, y) for every b that is released already, whatever b was, as a budget on y alone.
+    """Inner budget on (b, y) for every earlier symbol b, as a budget on y alone.
 
     It drives any mechanism that asks a `Budget`: the mechanism is given the distribution of ((s, b), X), takes the
     pairs for its sensitive symbols, and every lift of (s, b) at y tells P(s, b | y), from which the lift of s at (b, y)
@@ -42,11 +42,11 @@ class ConditionalBudget(LiftwiseBudget):
     shape: tuple[int, int]
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Inner excess of the riskiest b at each column of lifts of the pairs (n_pairs, k), by their prior."""
+        """Largest inner excess over b at each column of lifts of the pairs (n_pairs, k), by their prior."""
         return self._worst(self.inner.lift_excess, lifts, p_s)
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Inner risk of the riskiest b at each column of lifts, shape (k,)."""
+        """Largest inner risk over b at each column of lifts, shape (k,)."""
         return self._worst(self.inner.lift_risk, lifts, p_s)
 
     def _worst(self, inner_figure: Callable[[Vector, Vector], Vector], lifts: Vector, p_pairs: Vector) -> Vector:
@@ -68,7 +68,7 @@ class ConditionalBudget(LiftwiseBudget):
 
 
 def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple[JointDistribution, ConditionalBudget]:
-    """Distribution of ((s, b), X) and the budget for it, from P(s, b, x), shape (n_s, n_b, n_x)."""
+    """Distribution of ((s, b), X) and its budget, from P(s, b, x), shape (n_s, n_b, n_x)."""
     n_s, n_b, n_x = cells.shape
     rows = cells.reshape(-1, n_x)
     occur = np.flatnonzero(rows.any(axis=1))
@@ -80,7 +80,7 @@ def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class ReferredBudget(LiftwiseBudget):
-    """An inner budget on P(s|y)/P(s) where P(s) is another distribution's, for mechanisms that are given a group alone.
+    """Inner budget on P(s|y)/P(s) with P(s) from another distribution, for mechanisms applied to one group.
 
     What is told is held against everybody's secrets: P(s|y, group)/P(s), for a distribution of (S, Y) in one group.
     Merging all symbols of the group need not be within it: what the group tells is counted too.
@@ -99,11 +99,11 @@ class ReferredBudget(LiftwiseBudget):
     present: Codes = field(repr=False)
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Inner excess from lifts in the group, shape (n_present, k), and its shares of secrets, shape (n_present,)."""
+        """Inner excess from lifts in the group (n_present, k) and shares of its sensitive values (n_present,)."""
         return self.inner.lift_excess(self._reference_lifts(lifts, p_s), self.prior)
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Inner risk of each column of such lifts."""
+        """Inner risk of each column of lifts in the group."""
         return self.inner.lift_risk(self._reference_lifts(lifts, p_s), self.prior)
 
     def _reference_lifts(self, lifts: Vector, p_s: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Budgets as users pass them, as plain values and back, as shares, and in a plain sentence.
+"""Budgets as users pass them, as plain values and back, as shares, and as a sentence.
 
 The plain values are the one form that saved releases, ledgers and reports write into their JSON.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from sanitize._util.checks import is_number, nats, or_infinity
 from sanitize._util.declared import Finite, Number, SchemaError, read
-from sanitize._util.formatting import exact, times
+from sanitize._util.formatting import exact, round_down, round_up, times_down, times_up
 from sanitize.core.budgets._budgets import (
     AlphaLiftBudget,
     AveragedBudget,
@@ -58,7 +58,7 @@ BudgetForm = dict[str, Finite | str | _Sides]
 
 
 def budget_to_dict(budget: object) -> dict[str, Any]:
-    """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here."""
+    """Type and numeric fields of a budget; other fields, which only budgets of other authors have, are left out."""
     values, limits = budget_bounds(budget), lift_limits(budget)
     sides = values if isinstance(budget, LiftBudget) else {k: side for k, side in values.items() if is_number(side)}
     beside = {} if limits in (None, budget) else {"limits": budget_to_dict(limits)}
@@ -66,7 +66,7 @@ def budget_to_dict(budget: object) -> dict[str, Any]:
 
 
 def nameless(state: dict[str, Any]) -> dict[str, Any]:
-    """Plain values of a budget for anybody: of limits by sensitive value the ends, and no name."""
+    """Public plain values of a budget: for limits by sensitive value only the ends, and no name."""
 
     def without_names(name: str, side: Any) -> Any:
         if name == "limits" or not isinstance(side, dict):
@@ -86,7 +86,7 @@ def budget_bounds(budget: object) -> dict[str, Any]:
 
 
 def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = BUDGETS) -> Budget:
-    """Inverse of `budget_to_dict` for budgets of the library; exactly their own bounds are taken.
+    """Read a budget of this library from plain values; its parameters must match exactly.
 
     Raises
     ------
@@ -114,19 +114,19 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
 
 
 def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
-    """Budget of a mechanism that is calibrated to a capacity: a number of nats, or a `CapacityBudget`."""
+    """Budget of a mechanism calibrated to a capacity: a number of nats, or a `CapacityBudget`."""
     if is_number(budget):
         return CapacityBudget(budget_nats(budget))
     if not isinstance(budget, CapacityBudget):
         kind = "none" if budget is None else type(budget).__name__
         raise InvalidBudget(
-            f"{owner} needs the capacity its channel may have, in nats: a number or CapacityBudget(nats), got {kind}"
+            f"{owner} needs the capacity of its channel, in nats: a number or CapacityBudget(nats), got {kind}"
         )
     return budget
 
 
 def declared_budget(budget: object) -> Budget:
-    """Budget of an estimator, which says its unit: a bare 2 is 2 times to one reader and 7.4 times to another."""
+    """Budget of an estimator, which must state its unit: a bare 2 could mean 2 times or e² = 7.4 times."""
     if is_number(budget):
         raise InvalidBudget(
             "a bare number does not say its unit: write LiftBudget(at_most=2, at_least=0.5), in times as likely, or "
@@ -136,7 +136,7 @@ def declared_budget(budget: object) -> Budget:
 
 
 def as_budget(budget: Budget | float | None, joint: JointDistribution | None = None) -> Budget:
-    """Budget of a lift mechanism: a Budget as it is, a number as symmetric LIP in nats, None refused.
+    """Budget of a lift mechanism: a Budget unchanged, a number as symmetric LIP in nats; None is refused.
 
     For a distribution, limits by value are in the order of its sensitive symbols: what designs a channel asks so.
     """
@@ -154,7 +154,7 @@ def as_budget(budget: Budget | float | None, joint: JointDistribution | None = N
 
 
 def budget_nats(budget: float) -> float:
-    """A budget that is a number, as a float."""
+    """Return a numeric budget as a float."""
     try:
         return nats("budget", budget)
     except InvalidParameter as error:
@@ -162,7 +162,7 @@ def budget_nats(budget: float) -> float:
 
 
 def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | LDPBudget:
-    """The budget, if it bounds every lift or every ratio of two; refused otherwise.
+    """Return the budget if it bounds every lift, or every ratio of two; otherwise refuse it.
 
     Π is a polytope with lift rows for these alone, and of these alone the worst case over a set of distributions is
     known exactly.
@@ -177,7 +177,7 @@ def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | L
 
 
 def scale_budget(budget: Budget, share: float) -> Budget:
-    """Return a budget of the same kind with its levels, in nats, times a share from 0 to 1; what is free stays free.
+    """Scale the levels of a budget, in nats, by a share from 0 to 1; unlimited sides stay unlimited.
 
     Whatever is within it is within the whole, since every budget bounds leakages that its levels bound from above.
     Budgets of other classes than this package's are returned as they are.
@@ -196,7 +196,7 @@ def scale_budget(budget: Budget, share: float) -> Budget:
 
 
 def budget_words(budget: Budget | None) -> str:
-    """Say what a budget allows in a plain sentence.
+    """Describe in a plain sentence what a budget allows.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def budget_words(budget: Budget | None) -> str:
                 return "no limit (LDP with an infinite epsilon)"
             return (
                 f"{eps:.4g}-LDP of the sensitive columns (nats): no released value is more than "
-                f"{times(eps)} times as likely under one sensitive value as under another"
+                f"{times_up(eps)} times as likely under one sensitive value as under another"
             )
         case AveragedBudget(limits=LiftBudget() as limits):
             return f"{budget_words(budget.with_limits(None))}; and {budget_words(limits)}"
@@ -231,11 +231,11 @@ def budget_words(budget: Budget | None) -> str:
             if isinstance(budget, PMLEnvelopeBudget):
                 return (
                     f"at most {delta:.4g} of the release, or of anything that is made of it, makes any sensitive value "
-                    f"more than {times(upper)} times as likely"
+                    f"more than {times_up(upper)} times as likely"
                 )
             return (
-                f"log of the mean lift over the most telling {delta:.4g} of the release at most {upper:.4g} nats: "
-                f"there, no single sensitive value becomes more than {times(upper)} times as likely on average"
+                f"log of the mean lift over the most revealing {delta:.4g} of the release at most {upper:.4g} nats: "
+                f"there, no single sensitive value becomes more than {times_up(upper)} times as likely on average"
             )
         case MeanBudget(upper=upper, measure=measure):
             return f"{measure.replace('_', ' ')} of the sensitive columns and the whole release at most {upper:.4g}"
@@ -253,10 +253,12 @@ def _lift_words(budget: LiftBudget) -> str:
     lower, upper = budget.lower, budget.upper
     if math.isinf(lower) and math.isinf(upper):
         return "no limit (lift budget with both bounds infinite)"
-    # What was written is shown as it was written, and in the other unit about.
-    of_nats, of_times = (".4g", ".3g") if "lower" in budget.bounds else (".3g", ".15g")
-    least, most = f"{0.0 - lower:{of_nats}}", f"{upper:{of_nats}}"
-    less, more = f"less than {budget.at_least:{of_times}}", f"more than {budget.at_most:{of_times}}"
+    # What was written is shown as it was written, and in the other unit never as less than is allowed.
+    in_nats = "lower" in budget.bounds
+    least, most = (round_up(side, 4 if in_nats else 3) for side in (lower, upper))
+    least = least if lower == 0 else f"-{least}"
+    less = f"less than {times_down(-lower) if in_nats else round_down(budget.at_least, 6)}"
+    more = f"more than {times_up(upper) if in_nats else round_up(budget.at_most, 6)}"
     if math.isinf(lower):
         limit, either = f"at most {most}", more
     elif math.isinf(upper):

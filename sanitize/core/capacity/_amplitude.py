@@ -1,4 +1,4 @@
-"""Capacity of Y = X + N(0, 1) when the amplitude of X is bounded, with the certificate that proves it; or its power.
+"""Capacity of Y = X + N(0, 1) under a bound on the amplitude of X, certified, or on its power.
 
 The best input is discrete with few points (Smith 1971). What is known of their shape says about where they lie, or,
 where a point is about to be born in the middle, the best input of an amplitude nearby; Newton on the optimality
@@ -111,7 +111,7 @@ def awgn_capacity(power: float, noise_variance: float = 1.0) -> float:
 
 
 def capacity_near(amplitude: float, neighbour: AmplitudeCapacity | None, tol: float = 1e-9) -> AmplitudeCapacity:
-    """`amplitude_capacity`, begun from the best input of an amplitude close by, if that is known."""
+    """Return `amplitude_capacity`, started from the best input of a nearby amplitude if known."""
     if amplitude == 0:
         return AmplitudeCapacity(0.0, 0.0, np.zeros(1), np.ones(1))
     line = HalfLine.from_amplitude(amplitude)
@@ -126,20 +126,20 @@ def capacity_near(amplitude: float, neighbour: AmplitudeCapacity | None, tol: fl
 
 
 def _first_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Brackets from the two ends, which are best where they are near, and from the known shape."""
+    """Brackets from the two ends, the best ones for nearby amplitudes, and from the known shape."""
     yield line.certify(np.array([line.amplitude]), np.ones(1))
     for start in starts_from_shape(line.amplitude):
         yield from _settling(line, *start, _BLUNT)
 
 
 def _shift_neighbour(line: HalfLine, neighbour: AmplitudeCapacity) -> Iterator[AmplitudeCapacity]:
-    """Brackets from the best input of an amplitude nearby."""
+    """Brackets from the best input of a nearby amplitude."""
     u, w = fold_input(neighbour)
     yield from _settling(line, np.append(u[:-1] * (line.amplitude / u[-1]), line.amplitude), w, _BLUNT[1:])
 
 
 def _nearby_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Brackets from what is found for amplitudes around this one."""
+    """Brackets from results for nearby amplitudes."""
     for share in _BESIDE:
         neighbour = min(
             _first_brackets(HalfLine.from_amplitude(share * line.amplitude)), key=lambda bracket: bracket.gap
@@ -148,7 +148,7 @@ def _nearby_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
 
 
 def _settling(line: HalfLine, u: Vector, w: Vector, blunts: tuple[float | None, ...]) -> Iterator[AmplitudeCapacity]:
-    """Brackets on the way from a start to where Newton's steps end."""
+    """Brackets at each step from a start to the end of Newton's iteration."""
     for blunt in blunts:
         bracket = refine_input(line, u, w, blunt)
         yield bracket

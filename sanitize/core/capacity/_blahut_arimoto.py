@@ -1,4 +1,4 @@
-"""Capacity of a finite channel: a few multiplicative steps, then Newton on the inputs that matter.
+"""Capacity of a finite channel: a few multiplicative steps, then Newton's method on the relevant inputs.
 
 With q = pW and D(x) = KL(W_x || q), every input distribution p brackets the capacity: the mean of D under p is I(p),
 and I(p) <= C <= max_x D(x). Blahut and Arimoto's update p <- p e^D needs thousands of passes to close that gap. Here
@@ -88,7 +88,7 @@ Kernel = DenseKernel | ChainKernel
 
 @dataclass(frozen=True)
 class Bracket:
-    """An input distribution p with the certificate it gives: lower = I(p) <= C <= upper = max_x KL(W_x || pW).
+    """An input distribution p with its certificate: lower = I(p) <= C <= upper = max_x KL(W_x || pW).
 
     The distribution and its divergences hold one entry for each input of the kernel.
     """
@@ -99,13 +99,13 @@ class Bracket:
 
     @property
     def lower(self) -> float:
-        """I(p), attained by the distribution."""
+        """Information I(p), which the distribution attains."""
         used = self.distribution > 0
         return max(0.0, float(self.distribution[used] @ self.divergences[used]))
 
     @property
     def upper(self) -> float:
-        """Radius of the rows around pW, which no input distribution exceeds."""
+        """Largest divergence of a row from pW, which no input distribution exceeds."""
         return max(self.lower, float(self.divergences.max()))
 
     @property
@@ -115,7 +115,7 @@ class Bracket:
 
 
 def solve(kernel: Kernel, tol: float) -> Bracket:
-    """Input distribution whose bracket is at most ``tol`` wide, or as narrow as doubles and size allow."""
+    """Input distribution whose bracket is at most ``tol`` wide, or as narrow as rounding and size allow."""
     n = kernel.n_inputs
     p = np.full(n, 1 / n)
     current = best = Bracket(p, kernel.divergences(p), 1)
@@ -144,7 +144,7 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
 
 
 def _candidates(kernel: Kernel, bracket: Bracket) -> Codes:
-    """Inputs that may carry mass at the optimum; some optimum needs no more of them than there are outputs."""
+    """Inputs that may carry mass at the optimum; some optimum needs at most as many as there are outputs."""
     near = bracket.divergences > bracket.lower - bracket.gap
     inputs = np.flatnonzero(near | (bracket.distribution > 1e-3 / kernel.n_inputs))
     most = 2 * kernel.n_outputs + _NEWCOMERS
@@ -236,7 +236,7 @@ def _stretch(v: Vector, step: Vector) -> float:
 
 
 def _divergences(own_terms: Vector, q: Vector, rows: Vector | ChainKernel) -> Vector:
-    """Own term minus the mean log q of each row, inf where a row reaches an output that q does not."""
+    """Each row's own term minus its mean log q; inf if a row reaches an output that q does not."""
     missing = q == 0
     if not missing.any():
         return own_terms - rows @ np.log(q)

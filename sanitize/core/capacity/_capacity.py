@@ -15,7 +15,7 @@ from sanitize.core.channel import Channel, ReducedChannel, channel_matrix
 
 
 class Bracketed(float):
-    """Number known between two ends; as a float it is the upper one, so that no leakage is read too small.
+    """Number known between two ends; its value is the upper end, so that leakage is never understated.
 
     Attributes
     ----------

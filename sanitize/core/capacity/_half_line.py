@@ -1,4 +1,4 @@
-"""Even functions of a Gaussian channel's input by quadrature, and Newton on the conditions of the best input.
+"""Even functions of a Gaussian channel's input by quadrature, and Newton's method on the optimality conditions.
 
 D(x) = KL(N(x, 1) || q) is at most C everywhere and equals C, with slope 0, where the best input has mass (Smith 1971).
 
@@ -69,7 +69,7 @@ class AmplitudeCapacity:
 
 @dataclass(frozen=True, eq=False)
 class HalfLine:
-    """Quadrature of even functions: nodes y >= 0 and inputs u >= 0, each optimality for the pair +-u.
+    """Quadrature of even functions: nodes y >= 0 and inputs u >= 0, each standing for the pair ±u.
 
     The output density is q(y) = phi(y) S(y), S(y) = sum_k w_k e^{-u_k^2/2} cosh(u_k y), so that
     D(u) = u^2/2 - E log S(u + Z): nothing cancels, however small the amplitude.
@@ -87,7 +87,7 @@ class HalfLine:
         return cls(amplitude, nodes, masses)
 
     def densities(self, u: Vector, order: int = 0) -> list[Vector]:
-        """Mean of the densities at u and -u, shape (k, m), and its derivatives in u up to some order, at most 2."""
+        """Mean of the densities at u and -u, shape (k, m), and its derivatives in u, up to order 2."""
         right, left = self.nodes - u[:, None], self.nodes + u[:, None]
         f, g = density_at(right) / 2, density_at(left) / 2  # exponentials are what takes the time: once for all orders
         derivatives = [f + g]
@@ -98,7 +98,7 @@ class HalfLine:
         return derivatives
 
     def log_s(self, u: Vector, w: Vector) -> Vector:
-        """Logarithm of S at the nodes; its own size is its accuracy."""
+        """Logarithm of S at the nodes, accurate relative to its size."""
         uy = u[:, None] * self.nodes
         log_cosh = np.where(
             uy < 1, np.log1p(2 * np.sinh(np.minimum(uy, 1) / 2) ** 2), uy + np.log1p(np.exp(-2 * uy)) - math.log(2)
@@ -110,11 +110,11 @@ class HalfLine:
         return np.where(near_one, np.log1p(np.where(near_one, small, 0.0)), top + np.log(w @ np.exp(t - top)))
 
     def divergence(self, x: Vector, log_s: Vector) -> Vector:
-        """D(x)."""
+        """Divergence D(x)."""
         return self.divergences(x, log_s, self.densities(x))[0]
 
     def divergences(self, x: Vector, log_s: Vector, densities: list[Vector]) -> list[Vector]:
-        """D(x) and as many of its derivatives as there are of the densities at x."""
+        """Divergence D(x), and as many derivatives as there are of the densities."""
         own_terms = x**2 / 2, x, np.ones_like(x)
         weighted = self.masses * log_s
         return [part - density @ weighted for part, density in zip(own_terms, densities, strict=False)]
@@ -135,7 +135,7 @@ class HalfLine:
         return places, heights
 
     def certify(self, u: Vector, w: Vector) -> AmplitudeCapacity:
-        """Bracket that an input distribution on +-u gives: the mean and the maximum of D."""
+        """Bracket from an input distribution on ±u: the mean and the maximum of D."""
         log_s = self.log_s(u, w)
         value = float(w @ self.divergence(u, log_s))
         upper = max(value, float(self.peaks(log_s)[1].max()))
@@ -148,7 +148,7 @@ class HalfLine:
 
 
 def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> AmplitudeCapacity:
-    """Newton on D(u_k) = C for all points, D'(u_k) = 0 for those that may move, and weights that sum to 1.
+    """Solve D(u_k) = C for all points and D'(u_k) = 0 for movable ones by Newton's method; weights sum to 1.
 
     Directions along which the conditions change by less than the share ``blunt`` of the steepest are left alone.
     """
@@ -188,7 +188,7 @@ def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> A
 
 
 def fold_input(bracket: AmplitudeCapacity) -> tuple[Vector, Vector]:
-    """Points u >= 0 of a symmetric distribution, each optimality for +-u, and their masses."""
+    """Points u >= 0 of a symmetric distribution, each standing for ±u, and their masses."""
     u = bracket.points[bracket.points >= 0]
     return u, bracket.weights[-len(u) :] * np.where(u > 0, 2, 1)
 
@@ -199,7 +199,7 @@ def density_at(z: Vector) -> Vector:
 
 
 def starts_from_shape(amplitude: float) -> Iterator[tuple[Vector, Vector]]:
-    """Points u >= 0, each optimality for +-u, and masses near those of the best input; the likeliest count first."""
+    """Starting points u >= 0, each standing for ±u, and masses near the best input's; the likeliest count first."""
     closer = 0.993  # further in, each spacing is about this share of the one before
     spacings, masses = list(_SPACINGS), list(_MASSES)
     while sum(spacings) < amplitude + 2:

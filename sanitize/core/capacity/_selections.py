@@ -1,4 +1,4 @@
-"""The best channel among those that take one distribution for each symbol from a set of its own.
+"""Best channel among those that choose each symbol's distribution from a given set.
 
 Capacity depends on the set of distributions taken alone and grows with it. So the capacity of the union of what all
 symbols may still take bounds every choice, and a choice attains it when different symbols can supply the distributions
@@ -21,7 +21,7 @@ Offers = tuple[Codes, ...]
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The best choice found and the bracket of the best possible one.
+    """Best choice found and a bracket of the best possible one.
 
     ``distributions`` and ``weights`` hold the distribution of each symbol and the symbol's probability. They are empty
     when nothing above the incumbent was found.
@@ -35,7 +35,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Sets still allowed, the capacity of their union, and the choice its input distribution suggests."""
+    """Sets that remain, the capacity of their union, and the choice that its input distribution suggests."""
 
     offers: Offers
     upper: float
@@ -45,7 +45,7 @@ class _Node:
 
 
 def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int, incumbent: float) -> Selection:
-    """Largest capacity over choices of ``rows[offers[symbol]]``, to ``tol`` above the incumbent or the best found."""
+    """Largest capacity over choices of ``rows[offers[symbol]]``, within ``tol``."""
     best = Selection(incumbent, 0.0, np.zeros(0, np.intp), np.zeros(0))
     heap: list[tuple[float, int, _Node]] = []
     seen: set[tuple[bytes, ...]] = set()
@@ -110,7 +110,7 @@ def _examine(rows: Vector, offers: Offers, tol: float) -> _Node:
 
 
 def _match(by_weight: list[int], offers: Offers) -> tuple[dict[int, int], int | None]:
-    """Distribution of each symbol in a matching that favours heavy ones, and the heaviest that it cannot place."""
+    """Distribution of each symbol in a matching that favours heavy ones, and the heaviest unmatched one."""
     sets = [frozenset(allowed.tolist()) for allowed in offers]
     able = {
         distribution: [symbol for symbol, allowed in enumerate(sets) if distribution in allowed]

@@ -62,7 +62,7 @@ class Optimality:
 
     @property
     def words(self) -> str:
-        """The optimality in words: optimal, within so many nats of the optimum, cut short, or a heuristic."""
+        """Optimality in words: optimal, within some nats of the optimum, cut short, or a heuristic."""
         among = f" among {self.among}" if self.among else ""
         if self.status == "optimal":
             return f"optimal{among}"
@@ -155,7 +155,7 @@ class Channel:
 
     @classmethod
     def identity(cls, n: int, symbols: Alphabet | None = None) -> Channel:
-        """Channel that releases X as it is."""
+        """Channel that releases X unchanged."""
         try:
             n = whole_number("the number of symbols of the identity", n, 1)
         except InvalidParameter as error:
@@ -167,7 +167,7 @@ class Channel:
         """Deterministic channel that releases the group of a symbol; ``labels[x]`` is the group's number."""
         groups = np.asarray(labels)
         if groups.ndim != 1 or not groups.size or not np.issubdtype(groups.dtype, np.integer):
-            raise InvalidChannel("labels must be one whole number a symbol, the number of its group")
+            raise InvalidChannel("labels must have one whole number per symbol, the number of its group")
         return cls((Stage.deterministic(groups, int(groups.max()) + 1),), inputs, outputs)
 
     @property
@@ -207,11 +207,11 @@ class Channel:
         return Channel(self.stages + following.stages, self.inputs, following.outputs)
 
     def renamed(self, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
-        """Same kernel with other symbols."""
+        """Channel with the same kernel and other symbols."""
         return Channel(self.stages, inputs or self.inputs, outputs or self.outputs).with_optimality(self.optimality)
 
     def with_optimality(self, optimality: Optimality | None) -> Channel:
-        """Same kernel and symbols, with what its designer proved of it."""
+        """Channel with the same kernel and symbols, and its designer's proof of optimality."""
         new_channel = Channel(self.stages, self.inputs, self.outputs)
         object.__setattr__(new_channel, "optimality", optimality)
         return new_channel
@@ -238,7 +238,7 @@ class Channel:
     def sample(
         self, codes: ArrayLike, rng: Randomness = None, *, start: int = 0, out: NDArray[Any] | None = None
     ) -> NDArray[Any]:
-        """Released symbol of each row, drawn from exactly the distribution that reports measure.
+        """Draw the released symbol of each row from exactly the distribution that reports measure.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class Channel:
         return draw_all(steps, rows, receiving(out, len(rows), self.n_outputs))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The kernel and its symbols as text; also written to ``path``, readable by its owner only, if one is given.
+        """Return the kernel and its symbols as text; if a path is given, also write it, readable by its owner only.
 
         What is read back draws the same symbols from the same key. Whoever analyses a release needs this
         (`sanitize.auditing.analyze`). It holds no row and no P_SX, but it was designed from that distribution: in-group
@@ -288,7 +288,7 @@ class Channel:
 
     @classmethod
     def from_json(cls, text_or_path: str | os.PathLike[str]) -> Channel:
-        """Inverse of `to_json`, from the text or from a file; every invariant is checked again.
+        """Read `to_json`'s text or file; every invariant is checked again.
 
         Raises
         ------
@@ -324,14 +324,14 @@ class Channel:
 
 
 def check_channel(channel: object) -> Channel:
-    """The channel itself, or an error that says what was passed instead."""
+    """Return the channel; if it is something else, raise an error that says what was passed."""
     if not isinstance(channel, Channel):
         raise InvalidChannel.no_channel(channel)
     return channel
 
 
 class ChannelForm(Declared, frozen=True, eq=False):
-    """A kernel and its symbols as anybody may have written them."""
+    """A kernel and its symbols as JSON, which anybody may have changed."""
 
     format: Literal["sanitize/channel"]
     version: Version1
@@ -341,7 +341,7 @@ class ChannelForm(Declared, frozen=True, eq=False):
     stages: list[StageForm]
 
     def channel(self) -> Channel:
-        """The channel; every invariant is checked again.
+        """Return the channel; every invariant is checked again.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Stages of a channel as plain values for JSON, read back so that the same words draw the same symbols.
+"""Stages of a channel as plain values for JSON, read back so that the same random words give the same symbols.
 
 A stage that draws one part of a tuple draws from the part's own table, not from rows of tuples: its kernel is written,
 and the tuples it starts from, and everything else is derived again.
@@ -24,7 +24,7 @@ _LARGEST_SIZE = 1 << 31
 
 
 class TuplesForm(Declared, frozen=True):
-    """Tuples of codes of parts, in order, and how many symbols each part has."""
+    """Tuples of codes of parts, in order, and the number of symbols of each part."""
 
     codes: list[list[Count]]
     sizes: tuple[Annotated[int, field_note("a number of symbols", ge=1, le=_LARGEST_SIZE)], ...]
@@ -40,7 +40,7 @@ class TuplesForm(Declared, frozen=True):
 
 
 class StageForm(Declared, frozen=True, omit_defaults=True):
-    """A stage by its rows; of one that draws a part of tuples by those of the part, and the tuples it starts from."""
+    """A stage by its rows; a stage that draws one part of a tuple by that part's rows and the tuples it starts from."""
 
     indptr: list[Count]
     indices: list[Count]
@@ -56,7 +56,7 @@ class StageForm(Declared, frozen=True, omit_defaults=True):
 
 
 def stages_to(stages: Sequence[Stage]) -> list[StageForm]:
-    """Form of each stage; the tuples of a stage are left out where the one before leads to them."""
+    """Form of each stage, without tuples that the stage before determines."""
     written: list[StageForm] = []
     left: Tuples | None = None
     for stage in stages:
@@ -79,7 +79,7 @@ def stages_to(stages: Sequence[Stage]) -> list[StageForm]:
 
 
 def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
-    """Inverse of `stages_to`; every invariant is checked again.
+    """Read stages from their forms; every invariant is checked again.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
         tuples = left if form.tuples is None else form.tuples.tuples()
         fits = tuples is not None and form.part < len(tuples.sizes) and tuples.sizes[form.part] == rows.n_inputs
         if tuples is None or not fits:
-            raise InvalidChannel("a stage of this channel draws a part that its tuples do not have")
+            raise InvalidChannel("a stage of this channel draws a part that its combinations do not have")
         try:
             stage, left = tuples.pass_part(form.part, rows)
         except ColumnError as error:
@@ -107,7 +107,7 @@ def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
 
 
 def read_text(text_or_path: str | os.PathLike[str]) -> str:
-    """The text itself, or the content of the file of this name."""
+    """Return the text, or the content of the file with this name."""
     is_path = hasattr(text_or_path, "__fspath__") or (
         isinstance(text_or_path, str) and text_or_path.endswith(".json") and "{" not in text_or_path
     )

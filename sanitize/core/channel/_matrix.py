@@ -1,4 +1,4 @@
-"""Channels as numbers: the matrix of an array, a Channel or a fitted sanitizer; row entropies and ratios without it.
+"""Matrices of channels, from an array, a Channel or a fitted sanitizer; row entropies and ratios without a matrix.
 
 Three facts keep the latter linear in the entries of the stages: leading deterministic stages only relabel X; a last
 stage whose rows do not overlap lets Y determine its input; and in a product of two stages one long row shared
@@ -58,7 +58,7 @@ def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") ->
 
 @dataclass(frozen=True)
 class ReducedChannel:
-    """Channel from the distinct states of X to what Y tells of them.
+    """Channel from the distinct states of X to the information that Y carries about them.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ReducedChannel:
 
     @classmethod
     def from_channel(cls, channel: Channel) -> ReducedChannel:
-        """Reduce a channel."""
+        """Reduce a channel to its distinct states."""
         stages = list(channel.stages)
         states: Codes = np.arange(channel.n_inputs)
         while stages and stages[0].is_deterministic:
@@ -88,7 +88,7 @@ class ReducedChannel:
 
     @staticmethod
     def source_symbols(channel: Channel) -> Codes:
-        """Number of what each output symbol was printed from, wherever the output determines it, shape (n_y,)."""
+        """Input of each output symbol if the output determines it, shape (n_y,)."""
         source: Codes = np.arange(channel.n_outputs)
         for stage in reversed(channel.stages):
             if _overlaps(stage):
@@ -105,7 +105,7 @@ class ReducedChannel:
 
     @property
     def most_symbols(self) -> int:
-        """Most symbols that any stage takes or gives."""
+        """Largest number of symbols that any stage takes or gives."""
         return max(self.n_states, *(stage.n_outputs for stage in self.stages), 1)
 
     def push(self, pmf: Vector) -> Vector:
@@ -116,11 +116,11 @@ class ReducedChannel:
 
     @property
     def _is_small(self) -> bool:
-        """True if all stages may be one matrix."""
+        """True if the product of all stages may be one matrix."""
         return len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS
 
     def entropies(self) -> Vector:
-        """H(Y|state) in nats, shape (n_states,), after stripping what Y determines."""
+        """Entropies H(Y|state) in nats, shape (n_states,), after removing randomness that Y determines."""
         if not self.stages:
             return np.zeros(self.n_states)
         if self._is_small:
@@ -145,7 +145,7 @@ class ReducedChannel:
         return -(exact + (xlogy(weight, weight) * (1 - met) + weight * (whole_log - met_log)))
 
     def log_ratio(self) -> float:
-        """Largest log P(y|x)/P(y|x') over y, x, x' in nats; inf where some x cannot release y."""
+        """Largest log P(y|x)/P(y|x') over y, x, x' in nats; inf if some x cannot release a y."""
         if self.n_states == 1:
             return 0.0
         if not self.stages:
@@ -166,12 +166,12 @@ class ReducedChannel:
             return float(np.log(top[top > 0] / bottom[top > 0]).max())
 
     def _decompose(self) -> tuple[sparse.csr_array, Vector, Codes, sparse.csr_array]:
-        """Rows as a sparse part plus a weight times one row of the last stage."""
+        """Split rows into a sparse part plus a weight times one row of the last stage."""
         head, last = self.stages[0].probabilities, stage_product(self.stages[1:])
         is_long = np.diff(last.indptr) > 64
         links = head[:, np.flatnonzero(is_long)].tocsr()
         if (np.diff(links.indptr) > 1).any():
-            raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
+            raise InvalidParameter("the rows of this channel have too many entries to measure without a dense matrix")
         weight = np.zeros(self.n_states)
         long_row = np.zeros(self.n_states, np.intp)
         owner = np.repeat(np.arange(self.n_states), np.diff(links.indptr))
@@ -180,7 +180,7 @@ class ReducedChannel:
         light = sparse.csr_array(head @ sparse.diags_array(np.where(is_long, 0.0, 1.0)))
         light.eliminate_zeros()
         if int(np.diff(last.indptr)[light.indices].sum()) > 1 << 26:
-            raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
+            raise InvalidParameter("the rows of this channel have too many entries to measure without a dense matrix")
         return sparse.csr_array(light @ last), weight, long_row, last
 
 

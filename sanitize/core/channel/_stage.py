@@ -72,7 +72,7 @@ class Stage:
     def from_probabilities(
         cls, indptr: NDArray[Any], indices: NDArray[Any], probabilities: Vector, n_outputs: int
     ) -> Stage:
-        """Stage from float rows: each entry rounded to the grid, the rest given to the row's largest entry."""
+        """Stage from float rows: each entry is rounded to the grid, and the rest goes to the row's largest entry."""
         positive = probabilities > 0
         if not positive.all():
             if not np.isfinite(probabilities).all() or (probabilities < 0).any():
@@ -92,7 +92,7 @@ class Stage:
     def from_masses(
         cls, indptr: NDArray[Any], indices: NDArray[Any], masses: Vector, sums: Vector, n_outputs: int
     ) -> Stage:
-        """Build a stage from rows of positive masses and their sums, which are divided by; every row has entries."""
+        """Build a stage from rows of positive masses, divided by their sums; every row has entries."""
         starts = indptr[:-1]
         rows = np.arange(len(starts)).repeat(indptr[1:] - starts)
         weights = np.maximum(np.rint(masses / sums[rows] * SCALE), 1).astype(np.int64)
@@ -104,19 +104,19 @@ class Stage:
 
     @classmethod
     def deterministic(cls, outputs: NDArray[Any], n_outputs: int) -> Stage:
-        """Stage that sends input i to ``outputs[i]`` for sure."""
+        """Stage that sends input i to ``outputs[i]`` with probability 1."""
         n = len(outputs)
         return cls(np.arange(n + 1), outputs, np.full(n, SCALE, np.int64), n_outputs)
 
     @classmethod
     def dense(cls, weights: NDArray[np.int64]) -> Stage:
-        """Stage whose every input may have every output, from its integer rows, shape (n_inputs, n_outputs)."""
+        """Stage where every input may have every output, from integer rows, shape (n_inputs, n_outputs)."""
         n, k = weights.shape
         return cls(np.arange(0, n * k + 1, k), np.tile(np.arange(k), n), weights.ravel(), k)
 
     @property
     def form(self) -> tuple[Any, Any, Any, Any]:
-        """Arrays of a stage."""
+        """Return the arrays of a stage, for JSON."""
         return self.indptr, self.indices, self.weights, self.n_outputs
 
     def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
@@ -138,13 +138,13 @@ class Stage:
 
     @cached_property
     def probabilities(self) -> sparse.csr_array:
-        """The stage as a float matrix (n_inputs, n_outputs)."""
+        """Return the stage as a float matrix (n_inputs, n_outputs)."""
         shares = self.weights / SCALE
         return sparse.csr_array((shares, self.indices, self.indptr), shape=(self.n_inputs, self.n_outputs))
 
     @cached_property
     def sampler(self) -> Sampler:
-        """Table for drawing outputs, built once, of the kind that is fastest for the form of the stage."""
+        """Table for drawing outputs, built once, of the fastest kind for this stage."""
         n, form = self.n_inputs, self.form[:3]
         if UniformTable.fits(*self.form):
             return UniformTable(self.n_outputs, SCALE_BITS)
@@ -165,5 +165,5 @@ class Stage:
 
 
 def stage_product(stages: Sequence[Stage]) -> sparse.csr_array:
-    """P(y|x) of some stages, one after another, as one sparse matrix."""
+    """P(y|x) of consecutive stages as one sparse matrix."""
     return reduce(operator.matmul, (stage.probabilities for stage in stages))

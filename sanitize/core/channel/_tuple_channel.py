@@ -1,4 +1,4 @@
-"""Channels of the parts of a tuple, applied in turn, as one channel on the whole tuple, and what memory that takes."""
+"""Channels of the parts of a tuple, applied one after another, as one channel on the whole tuple; and its memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENTRY_BYTES, _PART_BYTES = 110, 12
 
 
 def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: Sequence[Sequence[Channel]]) -> Channel:
-    """Channel on tuples whose groups of columns pass through channels of their own; groups without one are kept.
+    """Channel on tuples whose groups of columns pass through their own channels; other groups are kept.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
 
 
 def _steps(channels: Sequence[Sequence[Channel]]) -> tuple[list[tuple[int, Stage]], list[tuple[int, Stage]]]:
-    """Stages of all parts that merge, and the others: the first channel of each part, then the second, and so on."""
+    """Stages of all parts, first those that merge, then the others: the first channel of each part, then the second."""
     merging: list[tuple[int, Stage]] = []
     drawing: list[tuple[int, Stage]] = []
     for turn in range(max((len(part_channels) for part_channels in channels), default=0)):
@@ -71,7 +71,7 @@ def _steps(channels: Sequence[Sequence[Channel]]) -> tuple[list[tuple[int, Stage
 
 
 def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
-    """Refuse stages on parts of tuples that would take more memory than there may be, before any is taken.
+    """Refuse stages on parts of tuples that would take too much memory, before allocating any.
 
     Where every part is drawn by one stage and its outputs tell their input (printing of merged symbols), the count of
     entries is exact; elsewhere it is at most all combinations of outputs.

@@ -1,4 +1,4 @@
-"""Stages that draw one part of a tuple, given its own symbol only, while the others pass through.
+"""Stages that draw one part of a tuple from its own symbol, while the others pass through.
 
 A stage has the integers of that part's own stage, so the distribution of the whole tuple is exact.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PartStage(Stage):
-    """Stage that draws one part of a tuple and leaves the others as they are.
+    """Stage that draws one part of a tuple and leaves the others unchanged.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PartStage(Stage):
 
     @cached_property
     def sampler(self) -> Sampler:
-        """Draws of the part's own small table, put in their place in the tuple."""
+        """Sampler that draws from the part's small table and puts the result into the tuple."""
         return _PartSampler(self.component, self.indptr, self.indices, self.kernel)
 
     def take(self, inputs: NDArray[Any]) -> PartStage:
@@ -73,18 +73,18 @@ class _PartSampler:
 
     @cached_property
     def _entries(self) -> Positions:
-        """Entries of the kernel by input and output, which are ascending."""
+        """Entries of the kernel sorted by input and output."""
         inputs = np.repeat(np.arange(self.kernel.n_inputs), np.diff(self.kernel.indptr))
         keys = inputs * self.kernel.n_outputs + self.kernel.indices
         return Positions(keys, self.kernel.n_inputs * self.kernel.n_outputs)
 
     @cached_property
     def _shift(self) -> NDArray[np.int64]:
-        """From the entries of the kernel to those of each tuple."""
+        """Offsets from the entries of the kernel to the entries of each tuple."""
         return self.indptr[:-1] - self.kernel.indptr[self.component]
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draws of whole tuples; the same words decide as for the part alone."""
+        """Draw whole tuples; the same random words decide as for the part alone."""
         draw_part = self.kernel.sampler.drawing(source, lane, start)
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
@@ -99,7 +99,7 @@ class _PartSampler:
 
 
 def part_stages(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:
-    """For each part that a chain draws: its symbol in each input tuple, and its own stages; None for other chains."""
+    """For each part that a chain draws: its symbol in each input tuple and its stages; None for other chains."""
     place: NDArray[Any] = np.arange(stages[0].n_inputs)
     parts: dict[int, tuple[NDArray[np.int32], tuple[Stage, ...]]] = {}
     for stage in stages:
@@ -114,7 +114,7 @@ def part_stages(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[
 
 @dataclass(frozen=True, eq=False)
 class Tuples:
-    """Distinct tuples of codes in ascending order, one column a part.
+    """Distinct tuples of codes in ascending order, one column per part.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Tuples:
 
     @classmethod
     def from_alphabet(cls, alphabet: Alphabet, groups: Sequence[Sequence[str]]) -> tuple[Tuples, tuple[Alphabet, ...]]:
-        """Tuples of an alphabet whose columns fall into groups, in order, and the alphabet of each group."""
+        """Tuples of an alphabet whose columns form groups, in order, and the alphabet of each group."""
         columns: list[NDArray[np.int32]] = []
         alphabets: list[Alphabet] = []
         for group in groups:
@@ -154,7 +154,7 @@ class Tuples:
         return Alphabet._from_parts(columns, tuple(level for part in parts for level in part.levels), codes)
 
     def select(self, parts: Sequence[int]) -> tuple[Tuples, NDArray[np.int32]]:
-        """Distinct tuples of some of the parts, and where each tuple is among them."""
+        """Distinct tuples of some parts, and the position of each tuple among them."""
         sizes = tuple(self.sizes[part] for part in parts)
         if not parts:
             return Tuples(np.zeros((1, 0), np.int32), ()), np.zeros(len(self), np.int32)
@@ -162,7 +162,7 @@ class Tuples:
         return Tuples(rows, sizes), places
 
     def pass_part(self, part: int, kernel: Stage) -> tuple[PartStage, Tuples]:
-        """Stage that passes one part through a kernel, and the tuples that can come out.
+        """Stage that passes one part through a kernel, and the tuples that can result.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Distributions that a table of counts allows, and what a channel leaks at worst under any of them.
+"""Distributions that a table of counts allows, and a channel's largest leakage under any of them.
 
 A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the distribution
 the rows were drawn from. Here is the set of distributions that the counts allow, and a channel's exact worst case over

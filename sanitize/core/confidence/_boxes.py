@@ -1,4 +1,4 @@
-"""Distributions that counts allow, from exact binomial intervals; extremes of p(y|s) and of the lift over them.
+"""Distributions that counts allow, from exact binomial intervals; extremes of p(y|s) and of the lift.
 
 Extremes are found by greedy filling, on arrays only. A distribution within ``lower <= p <= upper, sum p = 1`` that
 makes a mean of given values smallest puts the lower bounds everywhere and fills what is left into the smallest values
@@ -8,13 +8,15 @@ extreme is attained by a distribution.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betainc, betaincc, betaincinv, betaln, ndtri
+from scipy.special import betainc, betaincc, betaincinv, betaln, exp10, log1p, ndtri
 
+from sanitize._util.arithmetic import log, product
 from sanitize._util.checks import Mask, Vector, check_number
 from sanitize._util.limits import BLOCK_CELLS
 from sanitize._util.tolerances import SMALLEST_POSITIVE
@@ -76,7 +78,7 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vect
 
 
 def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
-    """Quantile of the beta distribution with these parameters: a tail of this chance lies below, or above."""
+    """Quantile of the beta distribution: the lower or upper tail has this probability."""
     quantiles, left = np.empty(a.shape), np.ones(a.shape, bool)
     # A share near 1 is that of the others near 0.
     for first, second, is_mirrored in ((a, b, False), (b, a, True)):
@@ -90,7 +92,7 @@ def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
 
 
 def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vector, Mask]:
-    """Quantiles by Newton steps on the logarithm of the tail, which is concave, and where they have come to rest.
+    """Quantiles by Newton's method on the concave log of the tail, and a mask of converged ones.
 
     They start at an approximation by the normal distribution [Abramowitz and Stegun 1964, 26.5.22].
     """
@@ -99,15 +101,16 @@ def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vecto
     y = -float(ndtri(tail)) * sign
     of_a, of_b, shift = 1 / (2 * a - 1), 1 / (2 * b - 1), (y * y - 3) / 6
     h = 2 / (of_a + of_b)
-    x = a / (a + b * np.exp(2 * (y * np.sqrt(h + shift) / h - (of_b - of_a) * (shift + 5 / 6 - 2 / (3 * h)))))
+    odds = exp10(2 / math.log(10) * (y * np.sqrt(h + shift) / h - (of_b - of_a) * (shift + 5 / 6 - 2 / (3 * h))))
+    x = a / (a + b * odds)
     log_scale, deviation = betaln(a, b), np.sqrt(a * b / (a + b + 1)) / (a + b)
     # Up to 1e-7 the complement of the other tail has digits enough; SciPy's own takes eight times as long.
     tail_below = betainc if not above else betaincc if tail < 1e-7 else lambda a, b, x: 1 - betainc(a, b, x)
     step = np.full(a.shape, np.inf)
     for _ in range(3):
         chance = tail_below(a, b, x)
-        density = np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - log_scale)
-        step = sign * np.log(tail / chance) * chance / density
+        density = exp10(((a - 1) * log(x) + (b - 1) * log1p(-x) - log_scale) / math.log(10))
+        step = sign * log(tail / chance) * chance / density
         x = x + step
         if (np.abs(step) <= short * deviation).all():
             break
@@ -116,7 +119,7 @@ def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vecto
 
 @cache
 def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
-    """About how many rows of one secret certify two symbols that are equally frequent, whatever the other rows are.
+    """Approximate number of rows of one sensitive value that certifies two equally frequent symbols.
 
     So many that P(y|s) is shown to be within e^-lower and e^upper of 1/2 by a count that is two standard deviations
     from half of them.
@@ -144,7 +147,7 @@ def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
 
 
 def total_variation_radius(k: int, n: ArrayLike, level: float) -> Vector:
-    """Total variation within which frequencies of n rows over k symbols are, but for probability ``level``.
+    """Radius in total variation of frequencies of n rows over k symbols, except with probability ``level``.
 
     The smaller of two bounds that hold for every distribution: a union of Hoeffding bounds over the 2^k - 2 proper
     subsets [WOS03], and the mean deviation, at most sqrt((k-1)/n)/2, plus a bounded-differences term [McD89].
@@ -157,9 +160,9 @@ def total_variation_radius(k: int, n: ArrayLike, level: float) -> Vector:
     n = np.maximum(np.asarray(n, np.float64), SMALLEST_POSITIVE)
     if k == 1:
         return np.zeros(n.shape)
-    subsets = k * np.log(2) + np.log1p(-(2.0 ** (1 - k)))
-    union = np.sqrt((subsets - np.log(level)) / (2 * n))
-    spread = (np.sqrt(k - 1) + np.sqrt(-2 * np.log(level))) / (2 * np.sqrt(n))
+    subsets = k * math.log(2) + math.log1p(-(2.0 ** (1 - k)))
+    union = np.sqrt((subsets - math.log(level)) / (2 * n))
+    spread = (np.sqrt(k - 1) + np.sqrt(-2 * math.log(level))) / (2 * np.sqrt(n))
     return np.minimum(np.minimum(union, spread), 1.0)
 
 
@@ -202,8 +205,14 @@ def most_mean(values: Vector, lower: Vector, upper: Vector) -> Vector:
 
 def least_distribution(values: Vector, lower: Vector, upper: Vector) -> Vector:
     """Distributions between lower and upper, shape (k,), with the smallest mean of each column of values (k, m)."""
+    width, room = upper - lower, 1 - lower.sum()
+    if len(values) == 2:  # nothing to sort: one of the two is filled first
+        is_first = np.stack([first := values[0] <= values[1], ~first])
+        filled = np.minimum(width, room)[:, None]
+        rest = min(width.sum(), room) - filled[::-1]
+        return np.where(is_first, lower[:, None] + filled, lower[:, None] + rest)
     order = np.argsort(values, axis=0, kind="stable")
-    filled = np.minimum(np.cumsum((upper - lower)[order], axis=0), 1 - lower.sum())
+    filled = np.minimum(np.cumsum(width[order], axis=0), room)
     extra = np.empty_like(values)
     np.put_along_axis(extra, order, np.diff(filled, axis=0, prepend=0.0), axis=0)
     return lower[:, None] + extra
@@ -260,16 +269,16 @@ def least_near(values: Vector, center: Vector, up: Vector, down: Vector, distanc
     """Smallest mean of values, shape (k,), over the distributions near one center; see `release_bounds`."""
     order = np.argsort(values, kind="stable")
     change = _mean_change(values[order, None], up[None, order, None], down[None, order, None], np.array([distance]))
-    return float(center @ values + change[0, 0])
+    return float(product(center, values) + change[0, 0])
 
 
 def _mean_change(values: Vector, grow: Vector, shrink: Vector, distance: Vector) -> Vector:
-    """Change of the mean, shape (n_s, m), when all that may move goes from the last values (k, m) to the first."""
+    """Change of the mean, shape (n_s, m), when all free mass moves from the last values (k, m) to the first."""
     return np.asarray((shift_mass(grow, shrink, distance) * values).sum(axis=1))
 
 
 def shift_mass(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
-    """Change of each distribution, shape (n_s, k, m), when all that may move goes from its last entries to its first.
+    """Change of each distribution, shape (n_s, k, m), when all free mass moves from its last entries to its first.
 
     Entries may grow and shrink by so much, and distributions move by at most ``distance``, shape (n_s,), in total
     variation.
@@ -304,7 +313,7 @@ def lift_bounds(low: Vector, high: Vector, prior_lower: Vector, prior_upper: Vec
 
 
 def ratio_bounds(low: Vector, high: Vector) -> Vector:
-    """Largest p(y|s) / p(y|s') of any two different s, shape (n_y,); 1 where there is one s only."""
+    """Largest p(y|s) / p(y|s') over different s, shape (n_y,); 1 if there is only one s."""
     if len(low) == 1:
         return np.ones(low.shape[1])
     smallest = np.argmin(low, axis=0)
@@ -315,7 +324,7 @@ def ratio_bounds(low: Vector, high: Vector) -> Vector:
 
 
 def lift_excess(least: Vector, most: Vector, ratio: Vector, budget: Budget) -> Vector:
-    """Excess of symbols whose lifts reach from least to most, shapes (n_s, k), and whose ratio reaches (k,)."""
+    """Excess of symbols from bounds of their lifts, shape (n_s, k), and of their ratio, shape (k,)."""
     limits = check_kind(budget, "confidence=")
     if isinstance(limits, LDPBudget):
         over = excess_over(logs(ratio), limits.eps)

@@ -1,4 +1,4 @@
-"""Distributions that a table of counts allows, and what a channel leaks at worst under any of them.
+"""Distributions that a table of counts allows, and a channel's largest leakage under any of them.
 
 A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the distribution
 the rows were drawn from. Here is the set of distributions that the counts allow, and a channel's exact worst case over
@@ -143,7 +143,7 @@ class ConfidenceSet:
         largest_total: float | None = None,
         confidence: float = 0.95,
     ) -> ConfidenceSet:
-        """Set of the distributions that weighted rows allow of the population that their weights stand for.
+        """Set of the population distributions that weighted rows allow.
 
         With probability at least ``confidence`` over the sample, the set holds the distribution P(s, x) that is
         proportional to the mean of the weight of rows with (s, x): that of the population, where a weight is 1 over
@@ -220,19 +220,21 @@ class ConfidenceSet:
         return cls(*arrays, confidence, sensitive, public, weighted)
 
     def scaled(self, factor: int) -> ConfidenceSet:
-        """Set that ``factor`` times as many rows of the same frequencies would give: an extrapolation."""
+        """Set for ``factor`` times as many rows with the same frequencies: an extrapolation."""
         rows = self._rows and replace(self._rows, repeats=self._rows.repeats * factor)
         return self._from_counts(self.counts * factor, self.confidence, self.sensitive, self.public, rows)
 
     @property
     def n(self) -> int:
-        """Rows counted."""
+        """Number of rows counted."""
         return int(np.rint(self.counts.sum()))
 
     def contains(self, joint: JointDistribution) -> bool:
-        """Return whether a distribution on the same symbols is in the set, up to rounding."""
+        """Return whether the set contains a distribution on the same symbols, up to rounding."""
         if joint.pmf.shape != self.lower.shape:
-            raise InvalidDistribution(f"the set is of distributions of shape {self.lower.shape}, got {joint.pmf.shape}")
+            raise InvalidDistribution(
+                f"the confidence set has distributions of shape {self.lower.shape}, got {joint.pmf.shape}"
+            )
         conditional = joint.pmf / joint.p_s[:, None]
         cells = (conditional >= self.lower - BUDGET) & (conditional <= self.upper + BUDGET)
         far = np.abs(conditional - self.center).sum(axis=1) / 2 <= self.distance + BUDGET
@@ -240,12 +242,13 @@ class ConfidenceSet:
         return bool(cells.all() and far.all() and prior.all())
 
     def merge(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:
-        """Set of the distributions of (S, group of X), exactly, whoever chose them: bounds of a group are sums."""
-        first = np.eye(len(public))[np.asarray(labels)]
-        whole = (self.counts @ first).astype(self.counts.dtype)
+        """Set of the distributions of (S, group of X), exact for any grouping: bounds of a group are sums."""
         rows = self._rows and replace(self._rows, x=np.asarray(labels)[self._rows.x])
-        sums = {name: getattr(self, name) @ first for name in ("center", "lower", "upper")}
-        return replace(self, counts=whole, public=public, _rows=rows, **sums)
+        sums: dict[str, Any] = {}
+        for name in ("counts", "center", "lower", "upper"):
+            cells = getattr(self, name)
+            sums[name] = np.stack([np.bincount(labels, row, len(public)) for row in cells]).astype(cells.dtype)
+        return replace(self, public=public, _rows=rows, **sums)
 
     def released(self, channel: Channel) -> tuple[Vector, Vector]:
         """Smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
@@ -270,7 +273,7 @@ class ConfidenceSet:
         return release_bounds(center, up, down, self.distance, matrix)
 
     def work(self, channel: Channel) -> int:
-        """Numbers that the worst case of a channel sorts, at most: entries of P(y|x) times sensitive symbols."""
+        """Upper bound of the numbers sorted for a channel's worst case: entries of P(y|x) times sensitive symbols."""
         n_s = len(self.center)
         stages = channel.stages[1:] if channel.stages[0].is_deterministic else channel.stages
         entries = n_in = stages[0].n_inputs if stages else channel.n_outputs
@@ -298,26 +301,26 @@ def design_assumptions(counts: ContingencyTable, *, of_people: bool = False) -> 
     rows, largest = WeightedRows.from_weights(*counts.rows), counts.rows[-1]
     limit = "the largest in the sample" if largest is None else f"{largest:g}"
     sentences = [
-        "people are counted, who have several rows: figures of this file are of its rows, and its source is the "
-        "population of such rows, from which people were drawn independently with all of theirs, none of them with "
-        f"more rows than {limit}"
+        "people are counted, who have several rows: figures of this file are of its rows, and its population is that "
+        "of such rows, from which people were drawn independently with all of theirs, none of them with more rows "
+        f"than {limit}"
         if of_people
-        else "rows are weighted: figures of this file are of weighted rows, and its source is the population that they "
-        "stand for, from which rows (or groups) were drawn independently, or at random within strata, none of them of "
+        else "rows are weighted: figures of this file are of weighted rows, and its population is the one that they "
+        "represent, from which rows (or groups) were drawn independently, or at random within strata, none of them of "
         f"a larger total weight than {limit}"
     ]
     return [*sentences, f"totals of groups differ: {LARGEST_UNKNOWN}"] if rows.is_largest_unknown else sentences
 
 
 def deviation_bounds(distributions: ConfidenceSet) -> tuple[Vector, ...]:
-    """Centre, and how far each P(x|s) may lie above and below it: three arrays of shape (n_s, n_x)."""
+    """Centre, and the largest deviation of P(x|s) below and above it: three arrays of shape (n_s, n_x)."""
     center = distributions.center
     return center, distributions.upper - center, center - distributions.lower
 
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """Extremes of what each released symbol tells, over a set of distributions. Each is attained by one of them.
+    """Extremes of the leakage of each released symbol over a set of distributions. Each is attained by one of them.
 
     Attributes
     ----------
@@ -361,7 +364,7 @@ class WorstCase:
 
 
 def level_of_each(n_s: int, n_x: int, confidence: float) -> float:
-    """Probability of error of each interval of a set."""
+    """Error probability of each interval of a set."""
     return (1 - confidence) / (2 * n_s + n_s * n_x)
 
 
@@ -410,7 +413,7 @@ def worst_case_lift(
 
 
 def design_distributions(joint: JointDistribution, confidence: float | ConfidenceSet) -> ConfidenceSet:
-    """Distributions that a mechanism designs for: those given, or all that frequencies of ``joint.n`` rows allow."""
+    """Distributions that a mechanism designs for: the given set, or that of the frequencies of ``joint.n`` rows."""
     if not isinstance(confidence, ConfidenceSet):
         return ConfidenceSet.of(joint, confidence)
     if confidence.lower.shape != joint.pmf.shape:

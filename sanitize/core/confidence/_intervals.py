@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sanitize.core.confidence._confidence_set import WorstCase
 
 _ALARM = 1e-6  # probability that independent rows of any distribution are said to repeat too often
+# Stakes of the bets against independence: halved, because nobody knows beforehand how often rows repeat.
 _BETS = 0.95 * 0.5 ** np.arange(10)
 REPEATED = (
     "rows repeat exactly, far more often than independent draws do, and confidence= is about independent rows: drop "
@@ -34,7 +35,7 @@ Interval = tuple[float, float]
 
 
 def intervals(worst: WorstCase, channel: Channel) -> dict[str, Interval]:
-    """Interval of each measure of the released distribution, by the measure's name in reports.
+    """Interval of each measure of the released distribution, by its name in reports.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def _log(value: float) -> float:
 
 
 def _most_information(worst: WorstCase) -> float:
-    """I(S;Y) = min over Q of Σ P(s) D(P(.|s) || Q), so any fixed Q bounds it from above.
+    """Upper bound of I(S;Y) = min over Q of Σ P(s) D(P(.|s) || Q), from a fixed Q.
 
     D is a sum of convex functions of each p(y|s), which lie below their chords between the two ends of p(y|s).
     """
@@ -88,7 +89,7 @@ def _most_information(worst: WorstCase) -> float:
 
 
 def _least_information(worst: WorstCase, channel: Channel) -> float:
-    """I(S;Y) >= H(S) + E log R(S|Y) for any guess R of the posterior; here that of the frequencies.
+    """Lower bound H(S) + E log R(S|Y) of I(S;Y), where the frequencies give the guess R of the posterior.
 
     The right-hand side is linear in each P(.|s) and concave in P(s), where the entropy lies above its chord.
     """
@@ -105,13 +106,13 @@ def _least_information(worst: WorstCase, channel: Channel) -> float:
 
 
 def _slope(bottom: Vector, top: Vector, low: Vector, high: Vector) -> Vector:
-    """Slope of the chord from (low, bottom) to (high, top); 0 where they are one point."""
+    """Slope of the chord from (low, bottom) to (high, top); 0 if they are one point."""
     width = high - low
     return np.divide(top - bottom, width, out=np.zeros_like(width), where=width > 0)
 
 
 def repeats_too_often(counts: NDArray[np.int64]) -> bool:
-    """Return whether rows repeat more often than independent draws of any distribution do but with probability 1e-6.
+    """Return whether rows repeat too often for independent draws, which happens by chance with probability 1e-6.
 
     A table that holds all its rows twice is found, or one of 3,000 with some 400 of them twice. Copies that look like
     draws, as those of a bootstrap do, cannot be told from draws by anybody.

@@ -1,4 +1,4 @@
-"""Intervals for the population behind weighted rows, in independent clusters: bets on sums whose mean is 0.
+"""Intervals for the population behind weighted rows in independent clusters, by betting on sums of mean 0.
 
 Let cluster c (a row by itself is one) have the weight t_c of rows with s, in units of the largest total that a cluster
 of the frame could have, and the share r_c of it with s and x. At P(x|s) = p the sum of Z_c = (r_c - p) t_c has mean 0,
@@ -40,7 +40,7 @@ _STEPS = 1024
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows of a sample: codes of (s, x), weights > 0, and the cluster of each; ``repeats`` as many samples alike.
+    """Rows of a sample: codes of (s, x), weights > 0, and clusters; ``repeats`` is the number of such samples.
 
     Clusters have unequal totals, and the design does not say the largest, where ``is_largest_unknown``.
     """
@@ -61,7 +61,7 @@ class WeightedRows:
         clusters: NDArray[np.generic] | None,
         largest: float | None = None,
     ) -> WeightedRows:
-        """Rows that have a weight, in units of the largest total; codes are numbered anew by what they have.
+        """Rows with a positive weight, in units of the largest total; codes are renumbered to those that occur.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class WeightedRows:
         return counts * (self.repeats * len(self.s) / counts.sum())
 
     def bounds(self, level: float) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-        """Ends of P(x|s), radius of P(.|s) in total variation, and ends of P(s), each but for this probability."""
+        """Bounds of P(x|s), radius of P(.|s) in total variation, bounds of P(s): each errs with this probability."""
         n = self.repeats * (int(self.cluster.max()) + 1)
         secrets = [
             _Shares.from_rows(self.cluster[rows], self.x[rows], self.weights[rows], self.x.max() + 1, self.repeats)
@@ -102,7 +102,7 @@ class WeightedRows:
 
 
 class _Bets(NamedTuple):
-    """Terms (r - p) t of cells, sorted by cell, how often each is there, and the p of each cell where they add up to 0.
+    """Terms (r - p) t of cells, sorted by cell, with their counts, and each cell's p that makes the sum 0.
 
     Bets have κ of shape (variances, bets), all of the former must refuse p and the latter do it together.
     """
@@ -114,12 +114,12 @@ class _Bets(NamedTuple):
     center: Vector
 
     def ends(self, level: float, kappa: Vector, start: Vector) -> tuple[Vector, Vector]:
-        """Lower and upper ends of p of every cell, each but for half the level."""
+        """Lower and upper bounds of every cell's p, each with half the error level."""
         mirrored = self._replace(share=1 - self.share, center=1 - self.center)
         return self.lower(level / 2, kappa, start), 1 - mirrored.lower(level / 2, kappa, start)
 
     def lower(self, level: float, kappa: Vector, start: Vector) -> Vector:
-        """Lower ends."""
+        """Lower bounds of every cell's p."""
         first = np.searchsorted(self.cell, np.arange(len(self.center)))
         low, high = np.zeros_like(self.center), self.center
         for _ in range(_HALVINGS):
@@ -133,7 +133,7 @@ class _Bets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """Clusters that have s, by size t and by the share r that a cell has of them.
+    """Clusters that have s, by size t and by a cell's share r of them.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class _Shares:
 
     @classmethod
     def from_rows(cls, cluster: Codes, x: Codes, weights: Vector, n_x: int, repeats: int) -> _Shares:
-        """Sums over the rows of one s."""
+        """Build the sums over the rows of one s."""
         cluster = np.unique(cluster, return_inverse=True)[1]
         total = np.asarray(np.bincount(cluster, weights), np.float64)
         pairs, place = np.unique(cluster * n_x + x, return_inverse=True)
@@ -176,7 +176,7 @@ class _Shares:
         return cls(sizes, shares, repeats * times, repeats * squares, np.bincount(x, weights, n_x) / weights.sum())
 
     def variance(self, level: float, n: float) -> Vector:
-        """Bounds of the mean of Σ t² over n clusters, with s or not, shape (2, 1)."""
+        """Bounds of the mean of Σ t² over n clusters with and without s, shape (2, 1)."""
         kappa, start = _WIDE
         share, times = np.append(self.sizes**2, 0.0), np.append(self.squares, n - self.squares.sum())
         bets = _Bets(np.zeros(len(share), np.int64), share, np.ones(len(share)), times, share[None] @ times / n)
@@ -184,13 +184,13 @@ class _Shares:
         return n * np.maximum(ends, SMALLEST_POSITIVE)
 
     def ends(self, level: float, variance: Vector) -> tuple[Vector, Vector]:
-        """Lower and upper ends of P(x|s), or of P(s)."""
+        """Lower and upper bounds of P(x|s), or of P(s)."""
         cell, row, column = np.nonzero(self.times)
         bets = _Bets(cell, self.shares[row], self.sizes[column], self.times[cell, row, column], self.center)
         return bets.ends(level, _bet_grid(np.log(2 / level), variance), _NEAR[1])
 
     def radius(self, level: float, variance: Vector) -> float:
-        """Total variation from the center, by bets on every set A of cells at once.
+        """Radius in total variation from the center, by bets on every set A of cells at once.
 
         The largest share of A in the center whose bets do not refuse p = P(A|s) is at most that of a knapsack, filled
         first with the cells that win least for their share. Between two p it is at most that of the larger one.
@@ -206,7 +206,7 @@ class _Shares:
             won = (np.log1p(stakes * (1 - p[:, None])) - lost) @ (self.shares @ self.times).T
             left = (needed - np.log(_NEAR[1]))[:, None] - lost @ self.times[0].sum(axis=0)
             with np.errstate(divide="ignore", invalid="ignore"):
-                order = np.argsort(won / self.center, axis=-1)
+                order = np.argsort(won / self.center, axis=-1, kind="stable")
                 won = np.take_along_axis(won, order, -1)
                 filled = np.nan_to_num(np.clip((left[..., None] - won.cumsum(axis=-1)) / won + 1, 0, 1))
             most = (filled * self.center[order]).sum(axis=-1).max(axis=0).min(axis=0)
@@ -221,12 +221,12 @@ def _stakes(p: Vector, kappa: Vector) -> Vector:
 
 
 def _bet_grid(needed: float, variance: Vector) -> Vector:
-    """κ around the best ones at both ends of v, for bets that must win so much."""
+    """Grid of κ around the best values at both ends of v, for bets that must win this much."""
     return np.sqrt(2 * (needed - np.log(_NEAR[1].max())) / variance) * _NEAR[0]
 
 
 def _nodes(values: Vector, most: int) -> Vector:
-    """The values, or so many from the least to the largest."""
+    """All values, or a grid of this many from the least to the largest."""
     nodes = np.unique(values)
     if len(nodes) > most:
         nodes = np.r_[nodes[0], np.geomspace(nodes[0], nodes[-1], most)[1:-1], nodes[-1]]
@@ -234,7 +234,7 @@ def _nodes(values: Vector, most: int) -> Vector:
 
 
 def _bracket_values(values: Vector, nodes: Vector) -> list[tuple[Codes, Vector]]:
-    """The two nodes around each value, and the parts of it that they stand for as it is their mean."""
+    """The two nodes around each value, and the weights that make the value their mean."""
     above = np.searchsorted(nodes, values)
     below = np.maximum(above - 1, 0)
     gap = nodes[above] - nodes[below]

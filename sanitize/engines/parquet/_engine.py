@@ -1,4 +1,4 @@
-"""The driver of a release by tasks: plan, merge, design, gate, and show the target whole.
+"""Driver of a release by tasks: plan, merge, design, check, and move the target into place as a whole.
 
 An engine brings one thing: a way to call a function on each of many tasks, anywhere and possibly more than once,
 and to merge what comes back.
@@ -52,10 +52,10 @@ TASK_ROWS = 1 << 23
 
 
 class Mergeable(Protocol):
-    """Result of a task, which merges with others."""
+    """Result of a task that merges with other results."""
 
     def merge(self, outcome: Any, /) -> Any:
-        """Both results as one; neither is changed."""
+        """Merge both results; neither is changed."""
 
 
 Item = TypeVar("Item")
@@ -66,7 +66,7 @@ class Engine(Protocol):
     """A way to run tasks."""
 
     def run(self, work: Callable[[Item], Outcome], items: Sequence[Item], name: str) -> Outcome:
-        """Merged results of ``work`` on every item; ``name`` may be shown to people, the arguments may not."""
+        """Run ``work`` on every item and merge the results; only ``name`` may be shown to people."""
 
 
 def release_by_tasks(
@@ -81,7 +81,7 @@ def release_by_tasks(
     task_rows: int,
     ledger: Ledger | str | os.PathLike[str] | None,
 ) -> LeakageReport:
-    """The release of `sanitize.release_file`, its passes run by an engine, as a folder of parts."""
+    """Release as `sanitize.release_file` does, with passes run by an engine, into a folder of parts."""
     key = hidden(key)
     check_row_order(rows)
     whole_number("task_rows", task_rows, 1)
@@ -129,7 +129,7 @@ class _FirstPassByTasks(TableCounter):
     tasks: list[Task] = field(kw_only=True)
 
     def count(self, layout: Layout, order: RowOrder) -> RowCounts:
-        """Count all rows; where they keep their order, also by position."""
+        """Count all rows; if they keep their order, also by position."""
         self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.read))))
         audited = self.order_audit(layout, order) is not None
         return self._run(CountRows(worker_source(self.source), layout, audited), "count")
@@ -146,7 +146,7 @@ class _FirstPassByTasks(TableCounter):
 
 
 def shared_noise_key(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
-    """The noise of a release by many workers: any of them must be able to draw any row's again."""
+    """Noise of a release by many workers: a retry on any worker must draw the same rows."""
     key = hidden(key)
     return _shared_key(random_words(sanitizer.recipe().random_state if key is None else key)).for_workers()
 
@@ -160,7 +160,7 @@ def _shared_key(words: RandomWords) -> NoiseKey:
 
 
 def _folder(target: Path, source: Path, *, force: bool) -> Target:
-    """Target as a folder of parts, whatever the source is."""
+    """Make the target a folder of parts, for any kind of input."""
     if target.suffix.lower() in (".parquet", ".csv"):
         raise TargetError(
             f"{target.name} names a file, and workers write a folder of parts; leave out the {target.suffix}"
@@ -170,7 +170,7 @@ def _folder(target: Path, source: Path, *, force: bool) -> Target:
 
 @contextlib.contextmanager
 def _parts(place: Target, n_parts: int) -> Iterator[Path]:
-    """Folder that workers write parts to; it takes its name when all are there, and goes away otherwise."""
+    """Folder that workers write parts to; it gets its name when all are there, and is deleted otherwise."""
     place.clear_stale()
     with outputs() as out, out.folder(place.path, replaces=place.replaces) as folder:
         yield folder
@@ -193,7 +193,7 @@ def partition_words(words: NoiseKey, number: int) -> NoiseKey:
 
 
 def release_frame(release: FittedRelease, frame: Any, words: NoiseKey, start: int = 0) -> Any:
-    """Released columns of the next rows of a partition, as the same kind of frame."""
+    """Released columns of the next rows of a partition, in a frame of the same kind."""
     table = Table.from_native(frame)
     columns, _ = release.apply(table, words, start)
     return table.rebuild(columns, wide=release.wide(table.whole_types))

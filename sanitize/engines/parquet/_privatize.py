@@ -172,10 +172,10 @@ def release_file(
 
 
 def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Callable[..., Any]:
-    """Return the context that records a release while it is written; ledgers are loaded only if there is one."""
+    """Return a context that records a release in its ledgers while it is written, if there are any."""
     if not isinstance(sanitizer, Designer):
         raise InvalidParameter(
-            "a saved release does not know the joint that a ledger adds up; fit a sanitizer on these rows, or leave "
+            "a saved release lacks the joint distribution that a ledger needs; fit a sanitizer on these rows, or leave "
             "the ledger out"
         )
     from sanitize.over_time import as_ledger
@@ -185,7 +185,7 @@ def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Cal
 
 @dataclass(frozen=True)
 class _Settings:
-    """Designer and settings of reading, of a call or else of its policy.
+    """Designer and reading settings, from the arguments of a call or from its policy.
 
     A policy, other than what designs for one, also says how its source is read, and lists the columns.
     """
@@ -201,10 +201,10 @@ class _Settings:
     def from_arguments(
         cls, sanitizer: Any, rows: RowOrder | None, workers: int | None, description: TableDescription | None
     ) -> Self:
-        """Settings that hold; arguments in another order are refused."""
+        """Return the checked settings; raise an error for arguments in the wrong order."""
         if not hasattr(sanitizer, "_releaser"):
             raise InvalidParameter(
-                "what releases comes last, an estimator, a policy or a saved release, as in release_file(source, "
+                "the last argument must be an estimator, a policy or a saved release, as in release_file(source, "
                 f"target, sanitizer); got {type(sanitizer).__name__} there"
             )
         releaser = sanitizer._releaser()
@@ -213,7 +213,7 @@ class _Settings:
             if policy.unit is not None:
                 raise InvalidParameter(
                     "the rows of this policy belong to units: release them by `sanitize release -p`, or by "
-                    f"sanitize.{'relational.UnitRelease' if policy.tables else 'parquet.release_units'}"
+                    f"sanitize.{'people.UnitRelease' if policy.tables else 'engines.parquet.release_units'}"
                 )
             rows, workers = rows or policy.rows, workers or policy.workers
             description = description or (policy.description if is_listed else None)
@@ -222,14 +222,14 @@ class _Settings:
         return cls(releaser, policy, rows, n_workers(workers), description, is_listed)
 
     def policy_default(self, name: str, value: Any) -> Any:
-        """A place of the policy, where none was given; levels of differential privacy are booked by themselves."""
+        """Return a path from the policy if none was given, except the ledger of a policy with differential privacy."""
         if value is not None or self.policy is None or (name == "ledger" and self.policy.is_noisy):
             return value
         return getattr(self.policy, name)
 
     @contextlib.contextmanager
     def open_table(self, source: SourceLike) -> Iterator[Source]:
-        """The table, whose columns are all in the policy."""
+        """Open the table and check that the policy lists all of its columns."""
         with open_source(attach_description(source, self.description), self.sanitizer.numbers) as table:
             if self.is_listed:
                 self.policy.check(table.schema.names)
@@ -298,7 +298,7 @@ def audit_file(
     workers: int | None = None,
     description: TableDescription | None = None,
 ) -> LeakageReport:
-    """Measure what the public columns of a Parquet file or data set reveal about the sensitive ones as they are.
+    """Measure how much the unchanged public columns of a Parquet file or data set reveal about the sensitive ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Draw, order, print, write, and check that the source is the same; rows that keep their order are read a second time.
+"""Second pass: draw, order, decode and write rows, and check that the input is unchanged.
 
 What a channel makes of a row depends on its symbol alone, so rows that are shuffled need not be read again: one is
 drawn for each that was counted, and the order of all is drawn from how often each released symbol came up.
@@ -48,7 +48,7 @@ _DEVIATIONS = 4
 
 
 def draw_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int = 1) -> Counts:
-    """How often each output is drawn, for so many rows of each input, shape (n_y,).
+    """Draw the number of rows of each output, for the given rows of each input, shape (n_y,).
 
     Nothing is drawn for inputs that have one output only.
     """
@@ -76,7 +76,7 @@ def draw_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int
 
 
 def shuffle_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) -> Iterator[NDArray[Any]]:
-    """Codes with these counts in random order, in blocks of the sizes given.
+    """Codes with these counts in random order, in blocks of the given sizes.
 
     Memory is one block, whatever the number of rows.
 
@@ -93,17 +93,17 @@ def shuffle_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) -> 
 
 
 def size_generator(words: RandomWords) -> np.random.Generator:
-    """Generator that decides how many of each code are in each block."""
+    """Generator that decides the number of each code in each block."""
     return words.generator() if isinstance(words, NoiseKey) else cast("GeneratorWords", words).generator
 
 
 def block_generator(words: RandomWords, number: int) -> np.random.Generator:
-    """Generator that decides the order of one block: another one for each, so that anybody can draw any of them."""
+    """Generator that decides the order of one block, so that any block can be drawn alone."""
     return size_generator(words.derive(f"order of block {number}") if isinstance(words, NoiseKey) else words)
 
 
 def compositions(counts: Counts, generator: np.random.Generator, sizes: Iterable[int]) -> Iterator[Counts]:
-    """How many of each code are in each block of a random order."""
+    """Number of each code in each block of a random order."""
     left = counts.astype(np.int64)
     for size in sizes:
         taken = _composition(left, size, generator)
@@ -112,7 +112,7 @@ def compositions(counts: Counts, generator: np.random.Generator, sizes: Iterable
 
 
 def arrange(counts: NDArray[np.integer[Any]], generator: np.random.Generator) -> NDArray[Any]:
-    """Codes with these counts in random order, each order as likely as any other.
+    """Codes with these counts in uniformly random order.
 
     Independent draws of one distribution come in any order alike, whatever the distribution, and so they do when it is
     known how often each code came up. So most places get independent draws, of a distribution that leaves some places
@@ -138,7 +138,7 @@ def arrange(counts: NDArray[np.integer[Any]], generator: np.random.Generator) ->
 
 
 def _composition(left: Counts, size: int, generator: np.random.Generator) -> Counts:
-    """How many of each code go into the next block."""
+    """Number of each code in the next block."""
     total = int(left.sum())
     if size == total:
         return left
@@ -155,7 +155,7 @@ def _composition(left: Counts, size: int, generator: np.random.Generator) -> Cou
 
 @dataclass(frozen=True)
 class Block:
-    """Released codes of consecutive output rows, where the noise of printing them comes from, and what stays."""
+    """Released codes of consecutive output rows, their noise for decoding, and their kept columns."""
 
     codes: NDArray[Any]
     words: RandomWords
@@ -163,13 +163,13 @@ class Block:
     own: Mapping[str, pa.Array] = field(default_factory=dict)
 
     def cut(self, start: int, end: int) -> Block:
-        """Some of the rows."""
+        """Block of some of the rows."""
         own = {name: column[start:end] for name, column in self.own.items()}
         return Block(self.codes[start:end], self.words, self.start + start, own)
 
     @classmethod
     def join(cls, blocks: Sequence[Block]) -> Block:
-        """Rows of blocks that follow one another, of which empty ones come alone."""
+        """Rows of consecutive blocks; an empty block comes alone."""
         names = blocks[0].own
         own = {name: pa.concat_arrays([block.own[name] for block in blocks]) for name in names}
         return cls(np.concatenate([block.codes for block in blocks]), blocks[0].words, blocks[0].start, own)
@@ -177,7 +177,7 @@ class Block:
 
 @dataclass(eq=False)
 class SecondPass:
-    """Released codes of every row, in blocks of one row group, and the check that nothing changed.
+    """Released codes of every row, in blocks of one row group, with the check that the input is unchanged.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class SecondPass:
         self.seen = np.zeros(self.prepared.release.channel.n_inputs, np.int64)
 
     def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
-        """Blocks of each part of the output; one part a file of the source."""
+        """Blocks of each part of the output, with one part per input file."""
         files, expected, words = self.first.source.files, self.prepared.expected, self.prepared.words
         begin(int(expected.sum()))
         if rows == "keep":
@@ -215,7 +215,7 @@ class SecondPass:
         yield from self._even_parts(blocks, n_rows, derive_words(words, "shuffled"))
 
     def _even_parts(self, blocks: Iterator[NDArray[Any]], n_rows: int, words: RandomWords) -> Iterator[Iterator[Block]]:
-        """Codes that come in blocks of `block_sizes`, one part a file of the source, all of about the same size."""
+        """Shuffled codes in blocks of `block_sizes`, with one part per input file, all about the same size."""
 
         def part_blocks(start: int, end: int) -> Iterator[Block]:
             while start < end:
@@ -229,7 +229,7 @@ class SecondPass:
             yield part_blocks(n_rows * part // n_parts, n_rows * (part + 1) // n_parts)
 
     def blocks(self, file: Path, first: int = 0) -> Iterator[Block]:
-        """Released codes of one file in source order; they depend on the key and the row number only.
+        """Released codes of one file in input order; they depend on the key and the row number only.
 
         ``first`` is the number in its file of the first row that the source reads.
         """
@@ -251,7 +251,7 @@ class SecondPass:
         return derive_words(self.prepared.words, label) if label else self.prepared.words
 
     def _draw_file(self, file: Path, first: int) -> Iterator[Block]:
-        """Released rows of each load of a file, one after another."""
+        """Released rows of each batch of a file, in order."""
         words, release = self._file_words(file), self.prepared.release
         channel = release.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
@@ -276,7 +276,7 @@ class SecondPass:
             yield block
 
     def write(self, outputs: Outputs, place: Target | BinaryIO, rows: RowOrder) -> None:
-        """Second pass into a file, a folder of parts, or a stream; all of it or nothing.
+        """Write the second pass into a file, a folder of parts, or a stream, all or nothing.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class SecondPass:
             self.first.source.check_unchanged()
 
     def print(self, stream: BinaryIO, path: Path, blocks: Iterator[Block], *, as_csv: bool = False) -> None:
-        """Print blocks into a new file: Parquet, or CSV."""
+        """Write blocks into a new file: Parquet, or CSV."""
         release = self.prepared.release
         printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0), 0)
         schema = output_schema(self.first.source.schema, printed, release)
@@ -330,19 +330,19 @@ class SecondPass:
 
 
 def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[np.int64]) -> None:
-    """Refuse the release when the second pass did not see the rows of the first."""
+    """Refuse the release if the second pass saw other rows than the first."""
     source.check_unchanged()
     if not np.array_equal(seen, expected):
         raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
 
 
 def part_path(folder: Path, number: int) -> Path:
-    """File of a part; names sort like the numbers."""
+    """Path of a part; names sort like the numbers."""
     return folder / f"part-{number:05d}.parquet"
 
 
 def block_sizes(n_rows: int, n_parts: int) -> Iterator[int]:
-    """Rows of each block, when every part is cut into row groups."""
+    """Number of rows of each block when every part is cut into row groups."""
     for part in range(n_parts):
         left = n_rows * (part + 1) // n_parts - n_rows * part // n_parts
         while left:

@@ -1,4 +1,4 @@
-"""Count and rewrite some row groups of a Parquet file: what an engine runs on its workers.
+"""Counting and rewriting of some row groups of a Parquet file: the tasks that an engine runs on its workers.
 
 A task is a pure function of its rows, the key and the numbers of its rows, so a task that is run again draws the
 same noise and writes the same file in place of the first. Nothing is decided here: see
@@ -69,15 +69,15 @@ class Task:
     number: int
 
     def check(self, n_rows: int) -> None:
-        """Refuse to go on when other rows were read than announced: the row numbers would be wrong."""
+        """Refuse to go on if the number of rows read differs from the plan: the row numbers would be wrong."""
         if n_rows != self.n_rows:
             raise SourceChanged(
-                f"{self.file.name} does not hold the rows that its footer announces; nothing was released"
+                f"{self.file.name} has another number of rows than its footer says; nothing was released"
             )
 
 
 def list_tasks(source: ParquetSource, task_rows: int) -> list[Task]:
-    """Tasks of up to ``task_rows`` rows, at least one row group and at least one task a file."""
+    """Tasks of up to ``task_rows`` rows, with at least one row group each and at least one task per file."""
     tasks: list[Task] = []
     before = 0
     for file in source.files:
@@ -91,7 +91,7 @@ def list_tasks(source: ParquetSource, task_rows: int) -> list[Task]:
 
 @dataclass(frozen=True)
 class _Slice(ParquetSource):
-    """The row groups of one task as a source; whether files changed is for the driver to see."""
+    """Row groups of one task as an input; the driver checks if files changed."""
 
     row_groups: tuple[int, ...] = ()
 
@@ -110,31 +110,31 @@ class _Slice(ParquetSource):
 
 
 def worker_source(source: ParquetSource) -> ParquetSource:
-    """A source for workers: what all tasks share."""
+    """Input for workers: the part that all tasks share."""
     return replace(source, files=(), _stamps=())
 
 
 @dataclass(frozen=True)
 class Written:
-    """Rows that were written, by input symbol where they were read for it."""
+    """Number of rows written, by input symbol if the rows were read for it."""
 
     rows: NDArray[np.int64]
 
     def merge(self, outcome: Written) -> Written:
-        """Sums of both."""
+        """Add the counts of both."""
         return Written(self.rows + outcome.rows)
 
 
 @dataclass(frozen=True)
 class CountRows:
-    """First pass over one task."""
+    """First pass of one task."""
 
     source: ParquetSource
     layout: Layout
     audits_order: bool
 
     def __call__(self, task: Task) -> RowCounts:
-        """Contingency table of the rows of a task."""
+        """Count the rows of a task in a contingency table."""
         order = None
         if self.audits_order:
             order = OrderAudit.empty(self.layout.sensitive, self.source.n_rows, self.layout.public)
@@ -145,13 +145,13 @@ class CountRows:
 
 @dataclass(frozen=True)
 class CountReleases:
-    """Pass for a ledger over one task: what the rows are to each of some releases, and to all together."""
+    """Pass of one task for a ledger: counts of the rows under some releases, and under all of them jointly."""
 
     source: ParquetSource
     entries: tuple[Entry, ...]
 
     def __call__(self, task: Task) -> Tally:
-        """Counts of the rows of a task."""
+        """Count the rows of a task."""
         tally = Tally.from_rows(self.entries, _Slice.from_task(self.source, task), task.before)
         task.check(tally.singles[0].n)
         return tally
@@ -159,7 +159,7 @@ class CountReleases:
 
 @dataclass(frozen=True)
 class _WritesParts:
-    """Settings of a task that writes a part of its own to a folder."""
+    """Settings of a task that writes its own part to a folder."""
 
     source: ParquetSource
     prepared: Prepared[None]
@@ -167,10 +167,10 @@ class _WritesParts:
 
 
 class RewriteRows(_WritesParts):
-    """Second pass over one task: draw every row, and write a part of its own."""
+    """Second pass of one task: draw every row, and write one part."""
 
     def __call__(self, task: Task) -> Written:
-        """Rows of each input symbol that were read; a part that is there already is replaced."""
+        """Rewrite the rows, replacing an existing part, and return the number of rows of each input symbol."""
         passed = SecondPass(TableCounter(_Slice.from_task(self.source, task)), self.prepared, before=task.before)
         path = part_path(self.folder, task.number)
         with new_file(path) as stream:
@@ -181,7 +181,7 @@ class RewriteRows(_WritesParts):
 
 @dataclass(frozen=True)
 class ShuffledPart:
-    """A run of output rows: how many of each code are in each of its blocks.
+    """A run of output rows: the count of each code in each of its blocks.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class ShuffledPart:
 
 
 def make_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most: int) -> list[ShuffledPart]:
-    """Parts that, one after another, hold the very rows of the single-machine release of ``n_files`` parts.
+    """Parts that together hold the same rows as the single-machine release with ``n_files`` parts.
 
     What is in each block comes from one generator, so it is drawn here; the order within blocks, which takes most of
     the time, is drawn by whoever prints and writes them.
@@ -220,10 +220,10 @@ def make_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most:
 
 
 class WriteShuffled(_WritesParts):
-    """Write one part of the shuffled output; it reads no row."""
+    """Write one part of the shuffled output, without reading rows."""
 
     def __call__(self, part: ShuffledPart) -> Written:
-        """How many rows were written; a part that is there already is replaced."""
+        """Write the rows, replacing an existing part, and return their number."""
         passed = SecondPass(TableCounter(self.source), self.prepared)
         path = part_path(self.folder, part.number)
         with new_file(path) as stream:

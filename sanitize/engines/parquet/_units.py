@@ -1,4 +1,4 @@
-"""Releases of files whose rows belong to units: the table in memory, its units told through a ledger."""
+"""Releases of files with several rows per unit: the table is in memory, and a ledger records each unit's symbols."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def release_units(
     workers: int | None = None,
     description: TableDescription | None = None,
 ) -> UnitReport:
-    """Release a Parquet or CSV file whose rows belong to units, and record in a ledger what each unit was told.
+    """Release a Parquet or CSV file with several rows per unit, and record in a ledger what each unit was released.
 
     The sanitizer is fitted on the source; `sanitize.over_time.UnitLedger` says how units are told its symbols. The
     columns are held in memory. The target appears whole, or not at all and then nothing is recorded.
@@ -111,7 +111,7 @@ def plan_units(
     workers: int | None = None,
     description: TableDescription | None = None,
 ) -> UnitReport:
-    """Report what `release_units` would reveal, with all that the ledger knows; nothing is written or recorded.
+    """Report the leakage of `release_units` with everything that the ledger records; write and record nothing.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def plan_units(
 
 
 def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOrder, workers: int) -> dict[str, Any]:
-    """The columns that a release of units needs, after the sanitizer was fitted on the table."""
+    """Columns that a release of units needs, after the sanitizer was fitted on the table."""
     table.check([ledger.unit])
     first = TableCounter(table, workers=workers)
     sanitizer.draft(first, rows)
@@ -159,7 +159,7 @@ def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOr
 
 
 def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
-    """Footer of a file: whom its promise is for, and no figure, since its figures are of all releases."""
+    """Footer of a file: whom its guarantee covers, without figures, since those are about all releases together."""
     note = release_note(sanitizer.report_)
     text = {name: note[name] for name in ("sanitize", "format")} | {"mechanism": f"{note['mechanism']}, by unit"}
     whom = "the units of its ledger"
@@ -168,12 +168,12 @@ def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
 
 @dataclass(eq=False)
 class _DrawnPass(SecondPass):
-    """A second pass over rows that are drawn already."""
+    """A second pass over rows that are already drawn."""
 
     codes: NDArray[np.int32]
 
     def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
-        """Blocks of each part of the output, one part a file of the source."""
+        """Blocks of each part of the output, with one part per input file."""
         codes, n_files = self.codes, len(self.first.source.files)
         if rows == "shuffle":
             codes = codes[NoiseKey.from_system().generator().permutation(len(codes))]

@@ -1,4 +1,4 @@
-"""Writing released columns: as Parquet with a schema built anew, or as CSV.
+"""Writing of released columns, as Parquet with a new schema or as CSV.
 
 CSV is RFC 4180 in UTF-8, the dialect that is read. Symbols are written as they are, quoted only where they need it, so
 that they read back as the same symbols. A spreadsheet may take a text that starts with ``= + - @`` for a formula, which
@@ -27,13 +27,14 @@ from sanitize.tables.files.parquet import is_text
 if TYPE_CHECKING:
     from sanitize.release.release import FittedRelease
 
+# A group is held in memory until it is written, and read as a whole: a million rows, as Arrow writes them itself.
 ROW_GROUP_ROWS = 1 << 20
 # Newer Arrow cuts pages at 20,000 rows, for indexes of pages; a release has none, and every page has a header to read.
 _PAGES = {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 
 
 def output_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: FittedRelease) -> pa.Schema:
-    """Schema of the output: no metadata of the source, every column nullable.
+    """Schema of the output: no metadata of the input, and every column nullable.
 
     Text is written from dictionaries; the file itself names the plain type only. Numbers and dates keep their
     type where what is printed is a value and not a label; whole numbers that it could not hold get 64 bits.
@@ -53,7 +54,7 @@ def output_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: F
 
 
 def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Array of the type that its column is written with."""
+    """Convert an array to the type in which its column is written."""
     if pa.types.is_dictionary(dtype) or not isinstance(array, pa.DictionaryArray):
         return cast_values(array, dtype)
     storage = dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype
@@ -62,7 +63,7 @@ def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
 
 
 def with_sorted_dictionary(array: pa.Array) -> pa.Array:
-    """Text whose dictionary is in order: the order in which values were found is the table's."""
+    """Sort the dictionary of a text column, since the order of first occurrence would reveal the rows' order."""
     if not isinstance(array, pa.DictionaryArray):
         return array
     order = np.asarray(pc.sort_indices(array.dictionary))
@@ -74,7 +75,7 @@ def with_sorted_dictionary(array: pa.Array) -> pa.Array:
 
 
 def restore_type(column: Any, dtype: pa.DataType, name: str) -> Any:
-    """A column of a file in the type that it was written from: the inverse of `as_type`, and of values as text."""
+    """Convert a file's column back to its type before writing: the inverse of `as_type`, and of values as text."""
     plain = value_type(column.type)
     if plain == dtype:
         return column
@@ -92,11 +93,11 @@ def restore_type(column: Any, dtype: pa.DataType, name: str) -> Any:
             values = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp(dtype.unit))
         return values.cast(dtype)
     except pa.ArrowException:
-        raise ColumnError(f"column {name!r} of the release holds text that is no {dtype}", name) from None
+        raise ColumnError(f"column {name!r} of the release holds text that is not of the type {dtype}", name) from None
 
 
 class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
-    """Parquet writer that lets nothing through but released columns."""
+    """Parquet writer that accepts released columns only."""
 
     def __init__(self, stream: BinaryIO, schema: pa.Schema, footer: bytes) -> None:
         super().__init__(
@@ -113,10 +114,10 @@ class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
         self.add_key_value_metadata({"sanitize": footer})
 
     def __del__(self) -> None:
-        """A writer that was not closed is that of a run that failed, whose file goes away: nothing more is written."""
+        """Close a writer whose run failed without writing more, since its file is deleted."""
 
     def encode(self, columns: Mapping[str, pa.Array]) -> pa.Table:
-        """A row group in the types of the file, to be written in its turn; any thread may make it."""
+        """Convert a row group to the types of the file, for later writing; safe in any thread."""
         arrays = [with_sorted_dictionary(as_type(columns[field.name], field.type)) for field in self.schema]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
@@ -134,7 +135,7 @@ _PIECE_ROWS = 1 << 16
 
 
 class CsvWriter:
-    """CSV writer of released columns, with the interface of the Parquet one."""
+    """CSV writer of released columns, with the interface of the Parquet writer."""
 
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
         self._stream = stream
@@ -147,7 +148,7 @@ class CsvWriter:
         self._stream.write(header)
 
     def encode(self, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
-        """Rows as they are: their text takes far more memory, and is made when it is written."""
+        """Return the rows unchanged: they take less memory than their text, which is made while writing."""
         return columns
 
     def write(self, columns: Mapping[str, pa.Array]) -> None:
@@ -174,16 +175,16 @@ class CsvWriter:
             self._stream.write(content[:last])
 
     def close(self) -> None:
-        """Nothing follows the rows."""
+        """Finish the file."""
 
 
 def _too_long(what: str) -> ColumnError:
-    """Error for text that CSV is not read with."""
+    """Error for text that is too long for CSV readers."""
     return ColumnError(f"{what} as text, more than CSV is read with; release to a .parquet file")
 
 
 def quote_field(text: str) -> str:
-    """Field of a CSV line; the empty text is quoted, because an empty field is missing."""
+    """Field of a CSV line; empty text is quoted, because an empty field means missing."""
     return _add_quotes(text) if _SPECIAL.search(text) else text
 
 
@@ -218,7 +219,7 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """The array in a type whose distinct values Arrow can tell: extensions as they are stored, narrow decimals wide."""
+    """Array in a type that Arrow can deduplicate: extensions by storage type, narrow decimals widened."""
     array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
     if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
         return array.cast(pa.decimal128(array.type.precision, array.type.scale))
@@ -226,7 +227,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:
-    """Note for the report if released texts, or names of columns, look like formulas to a spreadsheet."""
+    """Note for the report if released texts, or names of columns, look like spreadsheet formulas."""
     columns = []
     for name, level in levels.items():
         texts = [name, *(level.to_pylist() if pa.types.is_string(level.type) else ())]

@@ -1,4 +1,4 @@
-"""Releases inside a database: the counts that a fit takes, and the statement that draws every row, as SQL.
+"""Releases inside a database: counting for a fit, and the statement that draws every row, in SQL.
 
 The word of a row is the first 62 bits of SHA-256(key | '|' | id): the first 60 decide, and where they tie with a
 threshold the last two do. So what is drawn is the distribution that was measured, in the same integers over 2**62, and

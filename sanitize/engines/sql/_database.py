@@ -20,7 +20,7 @@ from sanitize.core.channel import SCALE_BITS
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.policy import CLASSES
 from sanitize.release.designer import Designer
-from sanitize.release.first_pass import RowCounts, TableCounter
+from sanitize.release.first_pass import MemoryTable, TableCounter
 from sanitize.release.people import ROW
 from sanitize.release.saved import SavedRelease
 from sanitize.report import render_template
@@ -101,7 +101,7 @@ class Database:
             raise InvalidParameter("table must be a name, perhaps with its schema and catalog before dots")
 
     def counts(self, policy: Policy) -> str:
-        """The ``GROUP BY`` that learns the counts: its result is what `fit` takes, and is as secret as the table.
+        """Statement ``GROUP BY`` whose counts `fit` takes; its result is as sensitive as the table.
 
         A column that the policy cuts into bins has one value of each bin, so that no more is read than is counted.
 
@@ -124,7 +124,7 @@ class Database:
 
     @staticmethod
     def fit(policy: Policy, counts: SourceLike) -> Sanitizer:
-        """Design the release of a policy from the result of `counts`: channel and report are those of the table.
+        """Design the release of a policy from the result of `counts`; channel and report equal those from the table.
 
         Parameters
         ----------
@@ -149,15 +149,19 @@ class Database:
             columns = TableCounter(files).sample((*names, COUNT), files.n_rows)
         number = columns.pop(COUNT)
         if not pa.types.is_integer(number.type) or number.null_count or pc.min(number).as_py() < 1:
-            raise ColumnError(f"column {COUNT!r} must hold numbers of rows, as the statement counts them", COUNT)
-        layout, source = designer.recipe().layout(Table.from_native(pa.table(columns)))
-        counted = RowCounts.from_table(layout, source, np.asarray(number).astype(np.int64))
-        counted = replace(counted, clipped=Counter())  # in groups and not in rows, which is no figure of the table
-        designer.recipe().design(designer.recipe().specification(), layout, counted).assign_to(designer)
+            raise ColumnError(
+                f"column {COUNT!r} must hold the numbers of rows that the GROUP BY statement counted", COUNT
+            )
+        recipe = designer.recipe()
+        table = MemoryTable(Table.from_native(pa.table(columns)), weights=np.asarray(number).astype(np.int64))
+        layout = recipe.roles(table)
+        # Clipped are groups and not rows, which is no figure of the table.
+        counted = replace(table.count(layout, "shuffle"), clipped=Counter())
+        designer._remember(recipe.design(layout, counted))
         return designer
 
     def release(self, saved: SavedRelease | Designer) -> str:
-        """The statement that releases every row; its one parameter is the key, as ``key.hex()`` of 32 bytes.
+        """Statement that releases every row; its one parameter is the key, as ``key.hex()`` of 32 bytes.
 
         It fails, and gives no row, where ids repeat, are missing or are neither whole numbers nor text, where a row
         holds a symbol that the fit has not seen, and where the key has another length. Whoever holds the key undoes the
@@ -207,12 +211,12 @@ class Database:
 
     @staticmethod
     def register(connection: sqlite3.Connection) -> None:
-        """Give a connection of SQLite the function that its statements need, since SQLite has no SHA-256."""
+        """Register in a SQLite connection the SHA-256 function that SQLite lacks."""
         connection.create_function("sanitize_word", 2, lambda text, part: int(hash_words([text])[0, part]))
 
     @property
     def _prefix(self) -> str:
-        """Prefix of the names of the statement's own queries, which the table's name does not have."""
+        """Prefix for the names of the statement's own queries that is no prefix of the table's name."""
         prefix = "sanitize_"
         while self.table.lower().startswith(prefix):
             prefix += "_"
@@ -225,7 +229,7 @@ class Database:
 
 
 def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey, row_id: str) -> Frame:
-    """Release a frame as a database does: for one key the same rows in the same order.
+    """Release a frame as a database would: the same key gives the same rows in the same order.
 
     Rows come in the order of a hash of their ids, and numbers cut into bins as labels. See `Database.release`.
 
@@ -266,7 +270,7 @@ def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey,
 
 
 def sampling_steps(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArray[Any]]:
-    """Stages that draw, as Walker's tables, and the released symbol of each state after the last one.
+    """Sampling stages as Walker's alias tables, and the released symbol of each state after the last one.
 
     The first table has of each state its first bucket, and how many bits of a word are left beside the number of the
     bucket; the second has of each bucket the number of 62 bits below which a word draws its first output, then both.
@@ -291,18 +295,19 @@ def sampling_steps(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArr
         state = np.arange(stage.n_outputs, dtype=np.int32)
     if len(steps) > _WORDS:
         raise InvalidParameter(
-            f"its channel draws {len(steps)} times a row, and a hash has {_WORDS} words; release less"
+            f"its channel draws {len(steps)} times per row, and a hash gives {_WORDS} random numbers; "
+            "release fewer parts"
         )
     return steps, state
 
 
 def number_lines(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Lines of a look-up table, with their numbers."""
+    """Number the lines of a look-up table."""
     return [(i, *map(literal, line)) for i, line in enumerate(zip(*(c.tolist() for c in columns), strict=True))]
 
 
 def hash_words(messages: Sequence[str]) -> NDArray[np.int64]:
-    """The four words of 62 bits of the SHA-256 of each message, shape (n, 4)."""
+    """Four words of 62 bits from the SHA-256 of each message, shape (n, 4)."""
     digests = b"".join(hashlib.sha256(message.encode()).digest() for message in messages)
     return (np.frombuffer(digests, ">u8").reshape(-1, _WORDS) >> np.uint64(_TIED_BITS)).astype(np.int64)
 
@@ -317,15 +322,19 @@ def id_texts(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
     """
     dtype = value_type(ids.type)
     if not (pa.types.is_integer(dtype) or pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
-        raise ColumnError(f"the row id {name!r} is {dtype}; ids are whole numbers or text: convert them first", name)
+        raise ColumnError(
+            f"the row id {name!r} is {dtype}; ids must be whole numbers or text: convert them first", name
+        )
     texts: list[str] = ids.cast(dtype).cast(pa.large_string()).to_pylist()
     if surplus := len(texts) - len({text for text in texts if text is not None}):
-        raise ColumnError(f"the row id {name!r} repeats or is missing in {surplus} rows; ids tell rows apart", name)
+        raise ColumnError(
+            f"the row id {name!r} repeats or is missing in {surplus} rows; give each row an id of its own", name
+        )
     return texts
 
 
 def sql_release(saved: SavedRelease | Designer, row_id: str) -> FittedRelease:
-    """Return the release that draws, if SQL can express it; symbols that the fit has not seen are refused.
+    """Return the fitted release if SQL can express it; it must refuse unseen symbols.
 
     Raises
     ------
@@ -335,7 +344,7 @@ def sql_release(saved: SavedRelease | Designer, row_id: str) -> FittedRelease:
     whole = saved if isinstance(saved, SavedRelease) else SavedRelease.of(saved)
     bound = replace(whole.to_release(), handle_unknown="error")
     if row_id in {*bound.layout.sensitive, *bound.layout.read, *bound.output_columns}:
-        raise InvalidParameter(f"the row id {row_id!r} is sensitive or released; ids stay where they are")
+        raise InvalidParameter(f"the row id {row_id!r} is also sensitive or released; name a column that is neither")
     if bound.classes is not None:
         raise InvalidParameter(_NO_ROWS)
     for name, bins in bound.layout.bins.items():
@@ -346,7 +355,7 @@ def sql_release(saved: SavedRelease | Designer, row_id: str) -> FittedRelease:
 
 
 def refuse_type(name: str, *, is_fit: bool) -> None:
-    """Refuse a column that databases write each in its own way."""
+    """Refuse a column type whose text differs between databases."""
     if not is_fit:
         raise InvalidParameter(
             f"column {name!r} holds dates, or other than numbers, text and booleans, and databases write them "
@@ -355,7 +364,7 @@ def refuse_type(name: str, *, is_fit: bool) -> None:
 
 
 def decode_outputs(bound: FittedRelease) -> dict[str, pa.Array]:
-    """Return the written value of each released symbol; numbers cut into bins are written as labels."""
+    """Return the written value of each released symbol; binned numbers are written as labels."""
     return dict(bound.channel.outputs.decode(np.arange(bound.channel.n_outputs, dtype=np.int32)))
 
 
@@ -370,23 +379,22 @@ def policy_columns(policy: Policy) -> tuple[str, ...]:
     if any(channel.mechanism == CLASSES for channel in policy.channels):
         raise InvalidParameter(_NO_ROWS)
     if policy.unit is not None or policy.ledger is not None or policy.receipt is not None:
-        raise InvalidParameter("a database books nothing: release by unit, ledger or receipt from Python")
+        raise InvalidParameter("SQL cannot use units, a ledger or a receipt; release from Python")
     if policy.person not in (None, ROW):
         raise InvalidParameter(
-            "people are counted by the rows that each has, and not from counts: fit on the table in Python and release "
-            "what was fitted"
+            "SQL counts rows and cannot count people: fit on the table in Python and release what was fitted"
         )
     if policy.rows == "keep":
-        raise InvalidParameter("the rows of a database have no order to keep: leave rows at 'shuffle'")
+        raise InvalidParameter("rows of a database have no order to keep: leave rows at 'shuffle'")
     names = (*policy.sensitive, *policy.public, *policy.keep)
     if COUNT in names:
-        raise InvalidParameter(f"column {COUNT!r} has the name that the counts have; rename it in a view")
+        raise InvalidParameter(f"column {COUNT!r} has the name of the column of counts; rename it in a view")
     return names
 
 
 @dataclass(frozen=True)
 class Coder:
-    """Columns of a table as codes, with the look-up tables that they need and the joins with them.
+    """Columns of a table as codes, with the look-up tables and joins that they need.
 
     Names of look-up tables begin with ``own``.
     """
@@ -397,13 +405,13 @@ class Coder:
     joins: dict[str, exp.Expression] = field(default_factory=dict)
 
     def table(self, names: str, lines: list[tuple[Any, ...]]) -> exp.Expression:
-        """A look-up table; the databases name columns of VALUES alike but for DuckDB."""
+        """Look-up table in SQL; DuckDB names the columns of VALUES differently from other databases."""
         heads = (f"col{k}" if self.dialect == "duckdb" else f"column{k + 1}" for k in range(len(lines[0])))
         columns = (exp.column(head).as_(name) for head, name in zip(heads, names.split(", "), strict=True))
         return exp.select(*columns).from_(exp.values(lines, alias="listed"))
 
     def codes(self, bound: FittedRelease) -> list[exp.Expression]:
-        """Code of each column of a row; NULL for a value that was not seen."""
+        """Code of each column of a row; NULL for an unseen value."""
         layout, inputs = bound.layout, bound.channel.inputs
         return [
             self.interval(name, layout.bins[name].edges[1:-1], len(level))
@@ -413,11 +421,11 @@ class Coder:
         ]
 
     def column(self, name: str) -> exp.Expression:
-        """A column of the table; with its table's name, or SQLite would read an absent one as a text."""
+        """Column with its table's name; without it, SQLite reads a missing column as text."""
         return exp.column(name, "t", quoted=True)
 
     def interval(self, name: str, starts: Sequence[Any], missing: int) -> exp.Expression:
-        """How many of some ascending numbers are at most the value: floats are held against doubles."""
+        """Number of ascending edges at most equal to the value; floats are compared as doubles."""
         whole = all(isinstance(start, int) for start in starts)
         value = self.column(name) if whole else exp.cast(self.column(name), "double")
         case = self.missing(name, missing, is_number=True)
@@ -428,7 +436,7 @@ class Coder:
     def look_up_code(
         self, name: str, values: Sequence[Any], dtype: pa.DataType, codes: Sequence[int], missing: int
     ) -> exp.Expression:
-        """Code of a value by a look-up table; NULL where it is not there."""
+        """Code of a value by a look-up table; NULL if it is not there."""
         is_text, value, table = pa.types.is_string(dtype), self.column(name), f"{self.prefix}level_{len(self.joins)}"
         refuse_type(name, is_fit=is_text or is_numeric(dtype) or pa.types.is_boolean(dtype) or pa.types.is_null(dtype))
         lines = zip(map(literal, values), codes, strict=True)
@@ -438,7 +446,7 @@ class Coder:
         return self.missing(name, missing, is_number=is_numeric(dtype)).else_(exp.column("code", table))
 
     def missing(self, name: str, code: int, *, is_number: bool) -> exp.Expression:
-        """Begin of a CASE with the code of missing values, to which NaN belongs; SQLite stores NaN as NULL."""
+        """Start of a CASE with the code of missing values, including NaN; SQLite stores NaN as NULL."""
         none = exp.Is(this=self.column(name), expression=exp.null())
         if is_number and self.dialect != "sqlite":
             number = exp.cast(self.column(name), "double")
@@ -447,7 +455,7 @@ class Coder:
 
 
 def symbol_expression(bound: FittedRelease) -> tuple[str, list[tuple[Any, int]]]:
-    """Number of a row's public symbol from its codes k0, k1, ..., and what code of the channel each number is."""
+    """Number of a row's public symbol from its codes k0, k1, ..., and the channel's code of each number."""
     inputs = bound.channel.inputs
     symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # beyond 64 bits it is refused, not wrapped
     for i, level in enumerate(inputs.levels):
@@ -457,7 +465,7 @@ def symbol_expression(bound: FittedRelease) -> tuple[str, list[tuple[Any, int]]]
 
 
 def literal(value: Any) -> exp.Expression:
-    """A value in SQL, a double as an exact fraction: whole numbers and powers of 2 are read alike everywhere.
+    """Value in SQL; a double is an exact fraction of whole numbers and powers of 2, which all databases read alike.
 
     Raises
     ------
@@ -467,7 +475,7 @@ def literal(value: Any) -> exp.Expression:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return exp.convert(value)
     if not abs(value) < 1 << 63:
-        raise InvalidParameter("the channel or its bins hold a number beyond 2**63, which SQL has no exact words for")
+        raise InvalidParameter("the channel or its bins hold a number beyond 2**63, which SQL cannot hold exactly")
     if isinstance(value, int):
         return exp.convert(value)
     numerator, denominator = value.as_integer_ratio()
@@ -480,7 +488,7 @@ def literal(value: Any) -> exp.Expression:
 
 
 def drawing(dialect: str, n_steps: int, prefix: str) -> dict[str, str]:
-    """Queries from symbols and keys to released states; they hold internal names alone."""
+    """Queries from symbols and keys to released states; they contain internal names only."""
     queries = (
         render_template("engines/sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps, own=prefix)
         .strip()

@@ -1,4 +1,4 @@
-"""Symbols worth a test, chosen on the rows of the design alone: nodes, blocks, and nodes diluted with others.
+"""Symbols worth testing, chosen on the design rows only: nodes, blocks, and nodes diluted with others.
 
 Blocks of cells that are likely to pass are put together from single cells: worst first, at the least loss.
 """
@@ -29,7 +29,7 @@ LOSS_STEPS = 32  # of each column, by which losses are compared
 
 
 def candidates(members: Mask, profiles: Profiles, power: PowerModel) -> sparse.csr_array:
-    """P(y|cell) up to a factor of each symbol to test, shape (k, n_cells), the largest entry 1.
+    """Candidate symbols to test, as P(y|cell) scaled to a largest entry of 1, shape (k, n_cells).
 
     For each degree of caution, the symbols that would make the best channel if all passed that show so much on the
     design: of nodes of the dendrogram, agglomerated blocks, and nodes that alone show too little with the least part of
@@ -75,7 +75,7 @@ def candidates(members: Mask, profiles: Profiles, power: PowerModel) -> sparse.c
 
 
 def _dilutions(sets: Mask, power: PowerModel) -> list[Codes]:
-    """For each degree of caution (node, set, ratio) of the least dilutions that are enough; the last set is all."""
+    """For each safety margin, the smallest sufficient dilutions as (node, set, ratio); the last set has all cells."""
     sizes = sets.sum(axis=1)
     inside = power.design @ sets.T
     node_evidence = expected_evidence(power, inside[:, :-1], sizes[:-1])
@@ -111,7 +111,7 @@ def _dilutions(sets: Mask, power: PowerModel) -> list[Codes]:
 
 
 def _symbols(cells: Mask, pairs: Codes) -> sparse.csr_array:
-    """1 on a node and the ratio on the rest of a set, divided by the larger one."""
+    """Symbols that are 1 on a node and the ratio on the rest of a set, divided by the larger."""
     sets = sparse.csr_array(cells.astype(np.float64))
     first, second = _PARTS[:, pairs[:, 2], None]
     symbols = sparse.csr_array(sets[pairs[:, 0]].multiply(first) + sets[pairs[:, 1]].multiply(second))
@@ -121,7 +121,7 @@ def _symbols(cells: Mask, pairs: Codes) -> sparse.csr_array:
 
 @dataclass(frozen=True, eq=False)
 class Agglomeration:
-    """Blocks, each of two earlier ones from the first n_cells on, which are the cells.
+    """Blocks, each merged from two earlier ones; the first n_cells blocks are the cells.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Agglomeration:
     parts: Codes
 
     def finest(self, passed: Mask) -> Codes:
-        """Block of each cell, of the finest partition into blocks that passed; one block if there is none."""
+        """Block of each cell in the finest partition into blocks that passed; one block if there is none."""
         n_blocks, n_cells = self.blocks.shape
         part_blocks: list[list[int]] = [[i] if passed[i] else [] for i in range(n_cells)]
         for number, pair in enumerate(self.parts, n_cells):
@@ -148,7 +148,7 @@ class Agglomeration:
 
 
 def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
-    """Put the block that shows least to another one until all show enough, and then again until they show more.
+    """Merge the block with least evidence into another until all have enough, then until they exceed it.
 
     The other one is that with which it shows enough and loses least; where there is none, of those with which it shows
     most.
@@ -195,7 +195,7 @@ def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
 
 
 def best_mixture(net: sparse.csr_array, lost: Vector) -> Vector:
-    """Amounts a >= 0 of each symbol with Σ_y a_y w_y(cell) = 1 for all cells that lose the least information.
+    """Amounts a >= 0 of each symbol with Σ_y a_y w_y(cell) = 1 for all cells, with the least loss of information.
 
     Parameters
     ----------

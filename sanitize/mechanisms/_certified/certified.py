@@ -1,4 +1,4 @@
-"""The channel of the symbols that fresh rows prove, and the union bound over all that is tested.
+"""Channel of the symbols that fresh rows prove safe, with a union bound over all tests.
 
 Symbols are mixed, or they are blocks of which the finest partition is released.
 """
@@ -43,7 +43,7 @@ def certified_random_response(
     confidence: float,
     noise: Noise | None = None,
 ) -> Channel:
-    """Channel of the certified symbols that keeps most of the information about each column.
+    """Channel of the certified symbols that keeps the most information about each column.
 
     Guarantee
     ---------
@@ -99,7 +99,9 @@ def certified_random_response(
     check_counts(joint, design, fresh, MOST_PAIRED)
     k = len(joint.public)
     if members.shape[1] != k:
-        raise InvalidParameter(f"members must be of the {k} cells of the distribution, got {members.shape}")
+        raise InvalidParameter(
+            f"members must have one row for each of the {k} cells of the distribution, got {members.shape}"
+        )
     variance = noise.variance if noise else 0.0
     power = PowerModel.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
     symbols = candidates(members, profiles, power)
@@ -123,7 +125,7 @@ def certified_symbols(
     confidence: float,
     noise: Noise | None = None,
 ) -> Mask:
-    """Which symbols (k, n_cells) fresh rows prove to be within the budget, all at once, and the frequencies are too."""
+    """Mask of symbols (k, n_cells) that fresh rows and the frequencies prove to be within the budget, all at once."""
     for_prior = 0.05  # of the probability of error, spent on P(s)
     error = 1 - check_confidence(confidence)
     share = error * for_prior / len(design)
@@ -140,16 +142,18 @@ def certified_symbols(
 def check_counts(
     joint: JointDistribution, design: NDArray[np.int64], fresh: NDArray[np.int64], most_cells: int
 ) -> None:
-    """Refuse counts that are not of the cells of the distribution, and cells that are too many."""
+    """Refuse counts that do not match the cells of the distribution, and too many cells."""
     k = joint.pmf.shape[1]
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
-        raise InvalidParameter(f"counts must be of the {k} cells of the distribution, got {design.shape}")
+        raise InvalidParameter(
+            f"counts must have one row for each of the {k} cells of the distribution, got {design.shape}"
+        )
     if k > most_cells:
         raise InvalidParameter(f"with confidence= there are at most {most_cells} cells, got {k}; lower n_classes")
 
 
 def as_lift_budget(budget: Budget) -> LiftBudget:
-    """A lift budget that implies the one given."""
+    """Return a lift budget that implies the given budget."""
     if isinstance(budget, LDPBudget):
         return LiftBudget.from_ldp(budget.eps)
     if not isinstance(budget, LiftBudget):
@@ -166,7 +170,7 @@ def certified_merging(
     confidence: float,
     noise: Noise | None = None,
 ) -> Channel:
-    """Release of each cell a certified block of cells that it lies in, of blocks that make a partition.
+    """Channel that releases for each cell its certified block, from blocks that form a partition.
 
     Blocks are put together on the rows of the design, those that would not pass first, each with the one that loses
     least; of all that pass on fresh rows the finest partition is taken.

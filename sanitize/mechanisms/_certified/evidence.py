@@ -1,4 +1,4 @@
-"""Evidence of fresh rows about the lifts of symbols that other rows chose: proofs 3 and 4 in docs/theory/proofs.md.
+"""Evidence of fresh rows about lifts of symbols that other rows chose: proofs 3 and 4 in docs/theory/proofs.md.
 
 A released symbol y has P(y|cell) ∝ w(cell) with w in [0, 1]. With m = E w, q = E w 1{S=s} and π = P(s) its lift is
 q / (m π). Rows are independent draws of (S, cell). To prove q <= r π m, take numbers μ, b (about m and r π) and
@@ -8,8 +8,9 @@ q / (m π). Rows are independent draws of (S, cell). To prove q <= r π m, take 
 which is at most (μ - m)(r π - b) where q >= r π m. Let e be no less than that for all (m, π) of a box. For λ >= 0 with
 1 + λ (f - e) > 0 the product over the rows of 1 + λ (f - e), which is what a bet against q >= r π m makes of 1 [WSR],
 has a mean of at most 1 if q >= r π m and (m, π) is in the box, so by Markov's inequality it reaches 1 / level with
-probability at most ``level``. With -f it proves q >= r π m. The box enters as a product of two small errors, that of m
-and that of π, where bounds of P(s|y) made of bounds of π would take in the whole second one.
+probability at most ``level``. With -f it proves q >= r π m. As q <= π, m >= 1/r proves q <= r π m by itself. The box
+enters as a product of two small errors, that of m and that of π, where bounds of P(s|y) made of bounds of π would take
+in the whole second one.
 
 The symbols, μ, b and λ come from other rows, and a product only grows as e falls. So the box may come from the fresh
 rows themselves. A symbol that is not within the budget makes at least one claim that is false. The distribution alone
@@ -60,7 +61,7 @@ _LEAST = 1e-12
 
 
 def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]:
-    """Return the claims of a budget on a symbol: secret, sign, ratio, and the P(s) from which other claims imply it.
+    """Return the claims of a budget on a symbol: sensitive value, sign, ratio, and P(s) beyond which it is implied.
 
     P(y, s) is at least (sign 1) or at most (-1) the ratio times P(s) P(y).
 
@@ -79,7 +80,7 @@ def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]
 
 
 class Evidence:
-    """Symbols and counts, as each test of one secret and one side takes them.
+    """Symbols and counts in the form that each test of one sensitive value and one side needs.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class Evidence:
         return np.asarray(np.bincount(self.row, values, self.k), np.float64)
 
     def _least(self, values: Vector) -> Vector:
-        """Least over the cells of each symbol, or 0 where it has none below."""
+        """Least value over the cells of each symbol, or 0 if none is below 0."""
         least_values: Vector = np.zeros(self.k)
         np.minimum.at(least_values, self.row, values)
         return least_values
@@ -136,7 +137,7 @@ class Evidence:
         return passed
 
     def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> Mask:
-        """Return whether P(y, s) is shown to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
+        """Return whether P(y, s) is proved to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
         room = 0.2  # of the depth of f below 0, that e may be
         b = float(np.clip(ratio * self.p_s[s], _LEAST, 1 - _LEAST))
         # f at S = s and elsewhere: in cells that the symbol does not have, and in those it has.
@@ -164,10 +165,11 @@ class Evidence:
             log_base = log_off_else[self.row] if self.others else log_on_else
             shown -= self._sum(self.noise.log_mgf(log_on - log_base))
             shown -= self.others * self._sum(self.noise.log_mgf(log_on_else - log_base))
-        return np.asarray(is_usable & (shown >= self.needed))
+        is_common = sign < 0 and self.means[0] * ratio >= 1
+        return np.asarray(is_common | is_usable & (shown >= self.needed))
 
     def _tilt(self, b: float, p: float, values: tuple[Vector, ...], depth: Vector) -> Vector:
-        """λ of each symbol that is about best where it would just pass, from the rows of the design; λ depth < 1.
+        """Approximately best λ for symbols that would barely pass, from the design rows; λ depth < 1.
 
         λ = t / (v + t²) is best for small λ where f has mean t and variance v; t is what n rows show ``needed`` by.
         """
@@ -194,7 +196,7 @@ class Evidence:
 
 
 def _means(total: Vector, n: float, needed: float) -> Bounds:
-    """Bounds of the mean of w in [0, 1] from its sum over n rows, each of which fails with at most exp(-needed).
+    """Bounds of the mean of w in [0, 1] from its sum over n rows; each fails with probability at most exp(-needed).
 
     A mean m of n values in [0, 1] is at most x < m, or at least x > m, with probability at most exp(-n KL(x, m))
     [HOEF]; KL(x, m) >= (x - m)² / (2 max(x, m)).
@@ -204,33 +206,33 @@ def _means(total: Vector, n: float, needed: float) -> Bounds:
 
 
 def secret_shares(design: NDArray[np.int64]) -> Vector:
-    """About P(s) from counts of (s, cell), none of it 0."""
+    """Estimates of P(s) from counts of (s, cell), all positive."""
     return np.asarray((design.sum(axis=1) + 1) / (design.sum() + len(design)))
 
 
 def evidence_threshold(n_symbols: int, error: float) -> float:
-    """Evidence that each test of so many symbols needs, in nats."""
+    """Evidence that each test needs if this many symbols are tested, in nats."""
     return float(-np.log(error * (1 - _FOR_MEANS) / max(n_symbols, 1)))
 
 
 def divergence(q: Vector, bound: Vector | float) -> Vector:
-    """Kullback-Leibler divergence of a coin of probability q from one of ``bound``, in nats."""
+    """Kullback-Leibler divergence between coins with probabilities q and ``bound``, in nats."""
     return np.asarray(q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound)))
 
 
 def row_total(fresh: NDArray[Any], noise: Noise | None) -> float:
-    """Rows that counts are of, which no noise may tell."""
+    """Total number of rows, which noise on counts must not change."""
     return float(fresh.sum() if noise is None or noise.of_rows is None else noise.of_rows)
 
 
 def shares_within(noisy_counts: Vector, n: float, noise: Noise, draws: float, level: float) -> tuple[Vector, Vector]:
-    """Bounds of shares of n rows from counts, in each of which so many independent draws of noise are added up."""
+    """Bounds of shares of n rows from counts, each with the sum of several independent noise draws."""
     tilt = np.geomspace(1e-7, min(40.0, 0.999 * noise.reach), 4096)
     return noisy_shares(noisy_counts, n, tilt, draws * noise.log_mgf(tilt)[:, None], level)
 
 
 def noisy_shares(noisy_counts: Vector, n: float, tilt: Vector, taken: Vector, level: float) -> tuple[Vector, Vector]:
-    """Lower and upper bounds of means of n numbers between 0 and 1; each fails with at most ``level / 2``.
+    """Lower and upper bounds of means of n numbers in [0, 1]; each fails with probability at most ``level / 2``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Expected result of a test on fresh rows, from the rows of the design."""
+"""Expected result of a test on fresh rows, predicted from the design rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PowerModel:
-    """Counts of the rows of the design, and where posteriors must lie as far as these can tell.
+    """Counts of the design rows, and the posteriors that they can support.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class PowerModel:
     def from_counts(
         cls, design: NDArray[np.int64], n_fresh: float, budget: LiftBudget, confidence: float, variance: float = 0.0
     ) -> PowerModel:
-        """From counts of the design; of the fresh rows nothing is looked at but their number."""
+        """Return the model from counts of design rows; of the fresh rows, only the number is used."""
         p_s = secret_shares(design)
         low = np.where(np.less(budget.lower, LOOSEST), np.exp(np.negative(budget.lower)), 0.0) * p_s
         high = np.minimum(np.exp(np.minimum(budget.upper, LOOSEST)) * p_s, 1.0)
@@ -55,7 +55,7 @@ class PowerModel:
 
 
 def expected_evidence(power: PowerModel, counts: NDArray[Any], draws: NDArray[Any]) -> Vector:
-    """Least divergence of posteriors from the bounds, times the fresh rows that will tell, in nats; 0 outside of them.
+    """Least divergence of posteriors from the bounds, times the number of informative fresh rows, in nats; 0 outside.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def expected_evidence(power: PowerModel, counts: NDArray[Any], draws: NDArray[An
 
 
 def least_shown(q: Vector, low: Vector, high: Vector, rows: Vector, noise: Vector | None = None) -> Vector:
-    """Least divergence of shares q, shape (n_s, k), from their bounds, times the rows that will tell, (k,), in nats.
+    """Least divergence of shares q (n_s, k) from their bounds, times the number of informative rows (k,), in nats.
 
     It is 0 outside of the bounds, and smaller beside noise of some variance, shape (k,).
     """
@@ -89,7 +89,7 @@ def least_shown(q: Vector, low: Vector, high: Vector, rows: Vector, noise: Vecto
 
 
 def rows_needed(budget: LiftBudget, p_s: Vector, n_cells: float, confidence: float) -> Vector:
-    """About how many fresh rows a symbol of posterior P(s) needs to pass by each secret, one of so many cells."""
+    """Approximate number of fresh rows that a symbol with posterior P(s) needs to pass all tests."""
     least = np.full(len(p_s), np.inf)
     for ratio in (np.exp(np.negative(budget.lower)), np.exp(np.minimum(budget.upper, LOOSEST))):
         bound = ratio * p_s

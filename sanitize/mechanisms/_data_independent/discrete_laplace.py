@@ -1,4 +1,4 @@
-"""Discrete Laplace noise on a range of integers, clamped to it: ε-DP of whatever moves the number by a step [CY]."""
+"""Discrete Laplace noise on a range of integers, clamped to the range: ε-DP for changes by one step [CY]."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1
 
 
 def _lift(n: int, rate: Decimal) -> int | None:
-    """Units c added to every cell; None where they would be more than half of a row.
+    """Units c added to every cell; None if they exceed half of a row.
 
     With cells i_d + c, i_d = e^ε i_{d+1}, rounded up by less than 1, and the one of x itself, which takes the rest,
     down by less than n, every ratio is at most (i_d + c + 1)/(i_{d+1} + c) or (i_1 + c + 1)/(i_0 + c - n): within
@@ -83,7 +83,7 @@ def _lift(n: int, rate: Decimal) -> int | None:
 
 
 def _weights(n: int, rate: Decimal, lift: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Integer cells (n, n): inner outputs have (1-a)/(1+a) a^d, the two ends a^d/(1+a), a = e^{-rate}."""
+    """Integer cells (n, n): inner outputs have weight (1-a)/(1+a) a^d, the two ends a^d/(1+a), a = e^{-rate}."""
     ratio = (-rate).exp()
     unit = (SCALE - n * lift) / (1 + ratio)
     powers = [ratio**d for d in range(n)]

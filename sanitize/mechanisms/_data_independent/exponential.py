@@ -28,7 +28,7 @@ _SERIES = 2 * (-1.0) ** (_ORDERS + 1) * zeta(2 * _ORDERS) * (1 - 1 / (2 * _ORDER
 
 
 def exponential_entropy(k: int, rate: float) -> float:
-    """H(Z) = log((1-e^{-kλ})/(1-e^{-λ})) + λ/(e^λ-1) - kλ/(e^{kλ}-1) of the distribution ∝ e^{-jλ}, j < k [WXH (82)].
+    """Entropy H(Z) = log((1-e^{-kλ})/(1-e^{-λ})) + λ/(e^λ-1) - kλ/(e^{kλ}-1) of P(j) ∝ e^{-jλ}, j < k [WXH (82)].
 
     **Corrected**: it holds for every λ > 0, not only for λ <= 1, and decreases strictly from log k to 0.
 
@@ -64,7 +64,7 @@ def exponential_entropy(k: int, rate: float) -> float:
 
 
 def calibrate_exponential(k: int, capacity: float) -> float:
-    """The largest λ with log k - H(Z) <= capacity, the root of [WXH (83)] taken with equality.
+    """Largest λ with log k - H(Z) <= capacity: the root of [WXH (83)].
 
     λ is unique because H(Z) decreases strictly. The bound log k - H(Z) on the capacity is attained for
     distances on a line or a circle; for others the channel may have less [WXH Cor. 5, an upper bound].
@@ -100,7 +100,7 @@ def calibrate_exponential(k: int, capacity: float) -> float:
 def exponential_channel(
     n_symbols: int, *, capacity: float | None = None, rate: float | None = None, distance: Distance | ArrayLike = "line"
 ) -> Channel:
-    """P(y|x) ∝ exp(-λ rank of y by its distance from x): every row a permutation of one distribution [WXH Def. 15].
+    """Channel P(y|x) ∝ exp(-λ rank of y by distance from x): rows are permutations of one distribution [WXH Def. 15].
 
     Guarantee
     ---------
@@ -158,7 +158,7 @@ def exponential_channel(
 
 
 def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> Codes:
-    """Rank of each output by its distance from each input, shape (n, k), every row a permutation."""
+    """Rank of each output by its distance from each input, shape (n, k); every row is a permutation."""
     if isinstance(distance, str):
         if distance not in ("line", "circle"):
             raise InvalidParameter(f"distance must be 'line', 'circle' or a matrix (n, k), got {distance!r}")
@@ -187,17 +187,17 @@ def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> Codes:
 
 
 def _deficit(k: int, rate: float) -> float:
-    """F(kλ/2) - F(λ/2) = log k - H(Z), F(x) = x coth x - 1 - log(sinh x / x); exact to its last digits."""
+    """Return F(kλ/2) - F(λ/2) = log k - H(Z), F(x) = x coth x - 1 - log(sinh x / x), accurate to the last digits."""
     return _growth(k * rate / 2) - _growth(rate / 2)
 
 
 def _growth(x: float) -> float:
-    """F(x), by its series x²/6 - x⁴/60 + ... where x is small."""
+    """Return F(x), by its series x²/6 - x⁴/60 + ... for small x."""
     if x < 0.5:
         return float(_SERIES @ (x * x) ** _ORDERS)
     return _share(2 * x) - 1 + math.log(2 * x) - math.log1p(-math.exp(-2 * x))
 
 
 def _share(x: float) -> float:
-    """Return x / (e^x - 1), 0 where e^x overflows."""
+    """Return x / (e^x - 1); 0 if e^x overflows."""
     return x / math.expm1(x) if x < 700 else 0.0

@@ -1,4 +1,4 @@
-"""The Gaussian channel calibrated to a capacity, released on a grid as a finite channel."""
+"""Gaussian channel calibrated to a capacity and rounded to a grid, as a finite channel."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def gaussian_noise_variance(
 def gaussian_channel(
     values: ArrayLike, capacity: float, *, step: float, reach: float = 4.0, method: Method = "exact"
 ) -> Channel:
-    """Release a number from a known set with Gaussian noise, rounded to a grid: a finite channel.
+    """Channel that adds Gaussian noise to a known set of numbers and rounds to a grid: a finite channel.
 
     Guarantee
     ---------
@@ -154,7 +154,7 @@ def gaussian_channel(
 
 
 def _cells(edges: Vector) -> NDArray[np.int64]:
-    """Integer probabilities of the cells between edges (n, k - 1), the outer cells open: rows sum to 2^62."""
+    """Integer probabilities of the cells between edges (n, k - 1), with open outer cells: rows sum to 2^62."""
     tail = np.rint(ndtr(-np.abs(edges)) * SCALE).astype(np.int64)  # digits are kept on both sides
     below = np.where(edges <= 0, tail, SCALE - tail)
     weights = np.diff(below, axis=1, prepend=0, append=SCALE)
@@ -166,13 +166,13 @@ def _cells(edges: Vector) -> NDArray[np.int64]:
 
 
 def _variance(half_range: float, amplitude: float) -> float:
-    """N = (T/A)², rounded up: some noise is left where the square is too small for a double."""
+    """Variance N = (T/A)², rounded up, so that some noise is left if the square underflows."""
     deviation = half_range / amplitude
     return max(deviation * deviation * (1 + 8 * sys.float_info.epsilon), sys.float_info.min)
 
 
 def _interval_amplitude(eps: float) -> float:
-    """Largest A with C(A) <= ε, between two upper bounds of C and what the uniform input attains.
+    """Largest A with C(A) <= ε, between two upper bounds of C and the capacity of the uniform input.
 
     Of bounded power, C(A) <= log(1 + A²)/2; and C(A) <= log(1 + A √(2/(πe))), which is near C where A is large
     [McKellips].
@@ -204,7 +204,7 @@ def _interval_amplitude(eps: float) -> float:
 
 
 def _levels_amplitude(units: Vector, eps: float) -> float:
-    """Largest A at which the values A u, |u| <= 1, have capacity at most ε < log k."""
+    """Largest A such that the values A u, |u| <= 1, have capacity at most ε < log k."""
     # Up to about this amplitude the best input on [-A, A] is one of the two ends.
     if eps <= amplitude_capacity(1.665).value:  # the two outer values alone are best on the interval
         return _interval_amplitude(eps) / float(units[-1])
@@ -223,7 +223,7 @@ def _levels_amplitude(units: Vector, eps: float) -> float:
 
 
 def _distinct_levels(values: ArrayLike, half_range: float) -> Vector:
-    """Distinct known values, centred."""
+    """Distinct known values, centred at 0."""
     x = np.unique(_numbers(values))
     middle = (x[0] + x[-1]) / 2
     if x[-1] - middle > half_range * (1 + 1e-12):

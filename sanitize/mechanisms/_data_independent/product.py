@@ -1,4 +1,4 @@
-"""The product of channels: each coordinate of a tuple through its own channel."""
+"""Product of channels: each coordinate of a tuple passes through its own channel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def product_channel(
     channels: Sequence[Channel], inputs: Alphabet | None = None, outputs: Alphabet | None = None
 ) -> Channel:
-    """Each coordinate through its own channel, independently: P(y|x) = prod_j P_j(y_j|x_j).
+    """Pass each coordinate through its own channel, independently: P(y|x) = prod_j P_j(y_j|x_j).
 
     Capacities add up, and so do the local DP of the factors where a neighbour may differ in every coordinate.
     Symbols are tuples in lexicographic order, the first coordinate most significant; each factor stays a stage

@@ -1,4 +1,4 @@
-"""k-ary randomized response: keep the symbol or replace it by any other; by local privacy, or by a capacity."""
+"""k-ary randomized response, which keeps a symbol or replaces it by any other; calibrated by local DP or capacity."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def randomized_response_capacity(n_symbols: int, eps: float) -> float:
 
 
 def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
-    """The ε at which n-ary randomized response has a given capacity: log n - H(Z) = capacity [WXH Cor. 3, 4].
+    """Level ε at which n-ary randomized response has a given capacity: log n - H(Z) = capacity [WXH Cor. 3, 4].
 
     **Corrected**: in nats throughout (the paper's interval (0, 1) for n = 2 is in bits), and no noise at all
     is needed, ε = inf, once the capacity reaches log n.
@@ -158,7 +158,7 @@ def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
 def level_of_capacity(
     n_symbols: int, capacity: float, turn: float, entropy_of: _Figure, capacity_of: _Figure, steepest: float
 ) -> float:
-    """Level of noise over n symbols at which log n - H(Z) is a capacity; inf where it needs no noise.
+    """Noise level over n symbols at which log n - H(Z) equals a capacity; inf if no noise is needed.
 
     The capacity is at most ``steepest`` times the level squared. Beyond the level ``turn`` and near log n the entropy
     that is left has the digits, below it the capacity.
@@ -180,7 +180,7 @@ def level_of_capacity(
 
 
 def root(log_ratio: _Figure, low: float, high: float, rounding: float = ROUNDING) -> float:
-    """Parameter, as a logarithm, at which log(figure / budget) is at most -rounding: checked, not only solved for.
+    """Log of the parameter at which log(figure / budget) is at most -rounding, checked after solving.
 
     A root is found to the last digits of the parameter only, and a figure that rounding or an early stop makes
     jump has none; so the parameter is moved to the private (lower) side until its own figure fits.
@@ -199,7 +199,7 @@ def root(log_ratio: _Figure, low: float, high: float, rounding: float = ROUNDING
 
 
 def _two_stages(n_symbols: int, eps: float) -> Channel:
-    """Keep with probability a, else draw from all n symbols; a/(1-a) <= (e^ε - 1) times the least of the draw."""
+    """Stages that keep with probability a, else draw from all n symbols; a/(1-a) <= (e^ε - 1) times the least draw."""
     uniform = even_row(n_symbols)
     with decimal.localcontext(decimal.Context(prec=60)):
         odds = (Decimal(min(eps, LARGEST_LEVEL)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
@@ -230,7 +230,7 @@ def even_row(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def uniform_distribution(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
-    """Every input draws from the same uniform distribution: no leakage at all, rounding included."""
+    """Channel whose every input draws from the same uniform distribution: no leakage, even after rounding."""
     return (
         Stage.deterministic(np.zeros(n_symbols, np.int32), 1),
         Stage(np.array([0, n_outputs]), np.arange(n_outputs, dtype=np.int32), even_row(n_outputs), n_outputs),
@@ -238,14 +238,14 @@ def uniform_distribution(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
 
 
 def _response_entropy(n_symbols: int, eps: float) -> float:
-    """H(Z) of a row: all terms positive, so it keeps its digits where it is small."""
+    """Entropy deficit of a row as a sum of positive terms, which stays accurate when small."""
     odds = (n_symbols - 1) * math.exp(-eps)  # of replacing to keeping
     replaced = odds * eps / (1 + odds) if odds else 0.0
     return math.log1p(odds) + replaced
 
 
 def _information(deviation: float) -> float:
-    """(1 + d) log(1 + d) - d, by its series d^2/2 - d^3/6 + ... where d is small."""
+    """Return (1 + d) log(1 + d) - d, by its series d^2/2 - d^3/6 + ... for small d."""
     if abs(deviation) > 0.03:
         return float(xlogy(1 + deviation, 1 + deviation)) - deviation
     return sum((-deviation) ** j / (j * (j - 1)) for j in range(2, 14))

@@ -1,4 +1,4 @@
-"""Local search over partitions: windows of a few groups are taken apart and put together anew, many at once."""
+"""Local search over partitions: windows of a few groups are split and reassembled, many at once."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _BLURRED_ROUNDS, _BLUR, _BLURRED_ATOMS = 80, 0.03, 10
 
 
 def _random_costs(scale: float, rng: np.random.Generator, mass: Vector) -> Vector:
-    """Random costs of the sets of each window, (n_sets, W), uniform, in nats a unit of the probability of the last."""
+    """Random costs of the sets of each window, (n_sets, W), uniform, in nats per unit of the last set's probability."""
     return scale * mass[-1] * (rng.random(mass.shape) - 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class LocalSearch:
-    """The search over partitions into safe groups: it says how large windows are, and counts the sets it judges.
+    """Search over partitions into safe groups; it chooses window sizes and counts the sets that it checks.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class LocalSearch:
     show: Callable[[str], None]
 
     def walk(self, labels: Codes) -> Codes:
-        """Labels of the best partition met on a walk over good ones, for `improve` to begin with.
+        """Labels of the best partition on a random walk over good ones, as a start for `improve`.
 
         Windows are solved for costs that are blurred less and less, and what comes out is taken even where it keeps a
         little less: so the walk leaves partitions that no single window can improve.
@@ -98,7 +98,7 @@ class LocalSearch:
     def _round(
         self, labels: Codes, window: Codes, quota: Codes, rng: np.random.Generator, noise: Noise | None = None
     ) -> tuple[Codes, bool]:
-        """Labels after every window was solved, and whether any keeps more; with noise whatever comes out is taken."""
+        """Labels after solving every window, and whether any improved; with noise, every result is accepted."""
         symbols = rng.permutation(np.flatnonzero(window[labels] >= 0))
         symbols = symbols[np.lexsort((labels[symbols], window[labels[symbols]]))]
         # Symbols stand window by window and group by group; a group deals its own out to its atoms, numbered in order.
@@ -130,13 +130,13 @@ class LocalSearch:
 
 
 def partition_loss(labels: Codes, p_x: Vector) -> float:
-    """H(X|Y) up to a constant of the distribution, in nats and but for rounding: Σ P(G) log P(G)."""
+    """Loss H(X|Y) up to a constant of the distribution, in nats, ignoring rounding: Σ P(G) log P(G)."""
     mass = np.bincount(labels, p_x)
     return round(float(xlogy(mass, mass).sum()), 12)
 
 
 def _deal(labels: Codes, size: int, turn: int, deep: int, rng: np.random.Generator) -> tuple[Codes, Codes] | None:
-    """Window of each group in a round, -1 for those in none, and its atoms; None where every symbol is alone.
+    """Window of each group in a round, -1 for none, and the window's atoms; None if every symbol is alone.
 
     Groups go to windows one after the other, no window beyond its size.
     """
@@ -157,7 +157,7 @@ def _deal(labels: Codes, size: int, turn: int, deep: int, rng: np.random.Generat
 def partition_windows(
     columns: Vector, mass: Vector, risks: SetRisks, noise: Noise | None = None
 ) -> tuple[Codes, Vector]:
-    """Partition of the atoms of each window into safe sets that keep the most.
+    """Partition the atoms of each window into safe sets that keep the most information.
 
     Merging a set G costs Σ_{x in G} P(x) log(P(G) / P(x)), so the best partition has the least Σ P(G) log P(G). By
     dynamic programming over sets of atoms: the least of A is that of a safe B in A which holds A's first atom, plus
@@ -213,7 +213,7 @@ def _partition(columns: Vector, mass: Vector, risks: SetRisks, noise: Noise | No
 
 
 def _labels(chosen: Codes, k: int) -> Codes:
-    """The sets that a table of first sets leads to, window by window."""
+    """Labels from a table of first sets, window by window."""
     n_windows = chosen.shape[1]
     labels, left = np.zeros((k, n_windows), np.intp), np.full(n_windows, (1 << k) - 1)
     window, atoms = np.arange(n_windows), np.arange(k)[:, None]
@@ -227,7 +227,7 @@ def _labels(chosen: Codes, k: int) -> Codes:
 
 @cache
 def _plan(k: int) -> tuple[tuple[Codes, Codes, Codes], ...]:
-    """Sets by size, shape (n,), with their subsets that hold their first atom and what these leave, shape (n, 2^i).
+    """Sets by size, shape (n,), their subsets with the first atom, and the remainders, shape (n, 2^i).
 
     All sets without the first atom, and the whole window at last: no other is ever left over.
     """

@@ -1,4 +1,4 @@
-"""Safe groups in nearly linear time: it pairs unsafe groups with complementary ones, all at once."""
+"""Safe groups in nearly linear time, by pairing unsafe groups with complementary ones, many at once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sanitize.mechanisms._merging.risks import OrderedRisks, SetRisks, absorb, b
 
 # Fewer unsafe groups than this are finished one by one.
 _FEW_GROUPS = 400
+# Neighbours that each seeker looks at, and dimensions of most spread that distances are of: both bound the work.
 _MATES, _DIMENSIONS = 12, 14
 # In more dimensions than so many a search for the nearest asks nearly all points: of more than so many, each seeker
 # then only asks a part, drawn anew in every round, which keeps the time nearly linear.
@@ -18,7 +19,7 @@ _STUCK, _DRAWN = 32, 4
 
 
 def match_groups(risks: SetRisks, p_x: Vector, *, in_pairs: bool) -> Codes:
-    """Label of a safe group for each symbol, shape (n,); safe symbols stay alone unless they are needed.
+    """Label of a safe group for each symbol, shape (n,); safe symbols stay alone unless others need them.
 
     The best mate of a group is what cancels it: among the unsafe groups nearest to its mirror image, the one that
     minimises the risk of the union. Where several want the same, the riskiest gets it. The few groups that are left
@@ -40,7 +41,7 @@ def match_groups(risks: SetRisks, p_x: Vector, *, in_pairs: bool) -> Codes:
 
 
 class _Groups:
-    """Groups on their way to be safe, every symbol alone at first; each goes by the number of one of its symbols."""
+    """Groups that are merged until safe, starting from single symbols; one member's number names each group."""
 
     def __init__(self, risks: SetRisks, p_x: Vector) -> None:
         self.total = risks.columns.sum(axis=1)
@@ -53,7 +54,7 @@ class _Groups:
         self.is_stuck = False
 
     def match(self, *, in_pairs: bool) -> bool:
-        """Merge unsafe groups with mates, once; False where nobody found one."""
+        """Merge unsafe groups with mates, once; return False if no group found one."""
         unsafe = self.unsafe
         order = np.argsort(-self.risks.risk(self.columns[:, unsafe]), kind="stable")
         rank = np.argsort(order)
@@ -73,7 +74,7 @@ class _Groups:
         return len(pairs) > 0
 
     def _wishes(self, unsafe: Codes, seekers: Codes, pool: Codes) -> Codes:
-        """Positions of mates for each seeker, the best first, shape (len(seekers), k); a seeker itself is none."""
+        """Positions of possible mates for each seeker, best first, shape (len(seekers), k); never the seeker itself."""
         columns, total = self.columns[:, unsafe], self.total[:, None]
         share = columns[: len(total)]
         away = np.divide(share, total, out=np.zeros_like(share), where=total > 0) - self.mass[unsafe]
@@ -94,7 +95,7 @@ class _Groups:
         return np.take_along_axis(near, np.argsort(risk, axis=1, kind="stable"), 1)
 
     def merge(self, target: Codes, source: Codes) -> None:
-        """Merge pairs of groups, each group in one pair at most."""
+        """Merge pairs of groups; each group is in at most one pair."""
         self.columns[:, target] += self.columns[:, source]
         self.mass[target] += self.mass[source]
         self._label(target, source)
@@ -102,7 +103,7 @@ class _Groups:
         self.unsafe = left[~self.risks.safe(self.columns[:, left])]
 
     def finish(self) -> None:
-        """Grow the riskiest unsafe group until it is safe, and so on: by unsafe groups, and by all others at last."""
+        """Grow the riskiest unsafe group until it is safe, repeatedly: by unsafe groups first, by all others last."""
         while len(self.unsafe):
             at = int(by_size(-self.risks.risk(self.columns[:, self.unsafe])).argmin())
             group = int(self.unsafe[at])
@@ -112,7 +113,7 @@ class _Groups:
                     break
 
     def _grow(self, group: int, pool: Codes) -> None:
-        """Add to a group the member of a pool that lowers its risk most, until it is safe or has them all."""
+        """Add the pool member that lowers a group's risk most, until the group is safe or the pool is empty."""
         column, taken = absorb(self.risks, self.columns[:, group], self.columns[:, pool])
         gone = pool[taken]
         self.columns[:, group] = column
@@ -130,7 +131,7 @@ class _Groups:
 
 
 def _nearest(points: Vector, mirrored: Vector, k: int) -> Codes:
-    """Positions of the k points nearest to each of others, or nearest of a part of the points where they are many."""
+    """Positions of the k points nearest to each of other points, or nearest within a subset if there are many."""
     from scipy.spatial import cKDTree
 
     n_parts = 1 if points.shape[1] <= _FLAT else -(-len(points) // _PART)
@@ -148,7 +149,7 @@ def _nearest(points: Vector, mirrored: Vector, k: int) -> Codes:
 
 
 def _settle(seekers: Codes, wishes: Codes, rank: Codes) -> Codes:
-    """Mate of each group, -1 without one: each seeker asks in the order of its wishes, the lowest rank is heard."""
+    """Mate of each group, -1 for none: seekers ask by preference, and the seeker of lowest rank wins."""
     n, k = len(rank), wishes.shape[1]
     mates, taken = np.full(n, -1, np.intp), np.zeros(n, np.bool_)
     n_asked, left = np.zeros(len(seekers), np.intp), np.arange(len(seekers))

@@ -1,4 +1,4 @@
-"""Risks of merged sets: excess and risk, for one distribution or the worst of several, and the channel."""
+"""Risks of merged sets: excess and risk under one distribution or the worst of several, and the merging channel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LADDER = (25.0, 10.0, 5.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1)
 
 
 def set_sums(atoms: NDArray[Any]) -> NDArray[Any]:
-    """Sums over every set of k atoms, shape (m, k, ...), in the order of bit masks, shape (m, 2^k, ...)."""
+    """Sums over every subset of k atoms, shape (m, k, ...), in the order of bit masks, shape (m, 2^k, ...)."""
     sums = np.zeros((len(atoms), 1, *atoms.shape[2:]), atoms.dtype)
     for atom in range(atoms.shape[1]):
         sums = np.concatenate([sums, sums + atoms[:, [atom]]], axis=1)
@@ -48,7 +48,7 @@ def set_sums(atoms: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class SetRisks(ABC):
-    """Excess and risk of merged sets of symbols, given by columns that add up when sets are merged.
+    """Excess and risk of merged sets of symbols, given by columns that add up under merging.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class SetRisks(ABC):
 
 
 def set_risks(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> SetRisks:
-    """Risks under one distribution, or, with a confidence, at worst over all distributions that its counts allow."""
+    """Risks under one distribution or, with a confidence, the worst over all distributions that its counts allow."""
     if confidence is None:
         return RiskOfSets(check_distribution(joint).pmf, joint.p_s, budget)
     distributions = design_distributions(joint, confidence)
@@ -118,7 +118,7 @@ class RobustRiskOfSets(SetRisks):
         return np.asarray(~(lift_excess(*self._lifts(low, high), ratio_bounds(low, high), self.budget) > 0))
 
     def risk(self, columns: Vector) -> Vector:
-        """Log of the largest over the smallest lift of any distribution, without a side that has no bound."""
+        """Log of the ratio of largest to smallest lift under any distribution, without an unlimited side."""
         # Risk of a set that some distribution rules a sensitive symbol out by; finite, so that such sets are still in
         # order.
         ruled_out = 1e3
@@ -146,22 +146,22 @@ class RobustRiskOfSets(SetRisks):
 
 @dataclass(frozen=True, eq=False)
 class OrderedRisks(SetRisks):
-    """Sets that some risks judge and others put in order; columns are those of the judge, then those of the order."""
+    """Sets checked by one measure of risk and ordered by another; columns hold both, in this order."""
 
     judge: SetRisks
     order: SetRisks
 
     def safe(self, columns: Vector) -> Mask:
-        """Return whether the judge allows each set."""
+        """Return whether the checking measure allows each set."""
         return self.judge.safe(columns[: len(self.judge.columns)])
 
     def risk(self, columns: Vector) -> Vector:
-        """Risk of each set by the others."""
+        """Risk of each set by the ordering measure."""
         return self.order.risk(columns[len(self.judge.columns) :])
 
 
 def even_budgets(budget: Budget) -> list[Budget]:
-    """Budgets within this one whose sides are nearer to each other, from equal sides on; many budgets share them.
+    """Tighter budgets with sides nearer to each other, from equal sides on; many budgets share them.
 
     Where a side hardly binds, a search that only asks what is safe goes astray, and may end with less than what it
     finds where that side binds.
@@ -177,7 +177,7 @@ def even_budgets(budget: Budget) -> list[Budget]:
 def tighter_risks(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None
 ) -> Iterator[SetRisks]:
-    """Risks under budgets within this one, from near to far; what is safe under one of them is safe under it."""
+    """Risks under tighter budgets, nearest first; a set that is safe under one is safe under the budget."""
     budgets: list[Budget] = []
     if isinstance(budget, LDPBudget):
         budgets = [LDPBudget(nats) for nats in _LADDER if nats < budget.eps]
@@ -189,12 +189,12 @@ def tighter_risks(
 
 
 def _cap_budget(budget: LiftBudget, nats: float) -> LiftBudget:
-    """The budget with both sides at most so much."""
+    """Cap both sides of the budget."""
     return budget_in_nats(np.minimum(budget.lower, nats), np.minimum(budget.upper, nats))
 
 
 def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.inf) -> tuple[Vector, list[int]]:
-    """Grow an unsafe set by members of a pool until it is safe or the pool is used up.
+    """Grow an unsafe set by members of a pool until it is safe or the pool is empty.
 
     Each step takes the member that minimises the risk of the union, and beside it one for each ``share`` of those that
     were taken; ties go to the lowest index.
@@ -208,12 +208,14 @@ def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.in
     """
     left = np.arange(pool.shape[1])
     taken: list[int] = []
-    while len(left) and not risks.is_safe(column):
+    is_done = risks.is_safe(column)
+    while len(left) and not is_done:
         best = np.argsort(by_size(risks.risk(column[:, None] + pool[:, left])), kind="stable")
         best = best[: 1 + int(len(taken) // share)]
         sums = column[:, None] + pool[:, left[best]].cumsum(axis=1)
         is_safe = risks.safe(sums)
-        best = best[: int(is_safe.argmax()) + 1] if is_safe.any() else best
+        if is_done := bool(is_safe.any()):
+            best = best[: int(is_safe.argmax()) + 1]
         column = sums[:, len(best) - 1]
         taken += left[best].tolist()
         left = np.delete(left, best)
@@ -221,14 +223,14 @@ def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.in
 
 
 def by_size(values: Vector) -> Vector:
-    """The values without their last digits, so that what rounding alone tells apart is a tie, which index decides."""
+    """Values without their last digits, so that numbers that differ by rounding tie and the index decides."""
     scale = np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0)
     # Risks that agree in so many digits of the largest differ by rounding only.
     return np.round(values / scale, 11) if scale > 0 else values
 
 
 def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int] | Codes]) -> Channel:
-    """Channel that releases, of each symbol, the group it is in; symbols in no group stay alone.
+    """Channel that releases the group of each symbol; symbols in no group stay alone.
 
     Merging, and resampling inside the group, leak the same [ZDS Prop. 1]. Released symbols come in the order
     of their first member.
@@ -237,7 +239,7 @@ def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int] | Cod
 
 
 def group_labels(groups: Sequence[Sequence[int] | Codes], n: int) -> Codes:
-    """Least member of the group of each of n symbols; those in no group stay alone."""
+    """Least member of the group of each of n symbols; symbols in no group stay alone."""
     labels = np.arange(n)
     for group in groups:
         labels[list(group)] = min(group)
@@ -245,7 +247,7 @@ def group_labels(groups: Sequence[Sequence[int] | Codes], n: int) -> Codes:
 
 
 def merge_by_labels(joint: JointDistribution, labels: Codes, optimality: Optimality) -> Channel:
-    """Channel that releases, of each symbol, the group it is labelled with; nothing keeps more than merging nothing."""
+    """Channel that releases the labelled group of each symbol, or the identity if no symbols are merged."""
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
     labels = np.argsort(np.argsort(first))[labels]
     channel = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels))

@@ -1,10 +1,11 @@
-"""Subset merging: public symbols in small safe groups that keep as much as a search finds [ZDS §IV].
+"""Subset merging: merge public symbols into small safe groups that keep as much as a search finds [ZDS §IV].
 
 The search has several starts, is exact where small, and puts windows together anew.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -20,8 +21,9 @@ from sanitize.core.joint import check_distribution
 from sanitize.mechanisms._effort import effort_account
 from sanitize.mechanisms._merging.local_search import TIE, LocalSearch, partition_loss, partition_windows
 from sanitize.mechanisms._merging.matching import match_groups
-from sanitize.mechanisms._merging.paper_merging import paper_groups
 from sanitize.mechanisms._merging.risks import (
+    absorb,
+    by_size,
     even_budgets,
     group_labels,
     merge_by_labels,
@@ -70,8 +72,8 @@ def subset_merging(
     in nearly linear time, and the better of several such starts, Algorithm 1 as printed among them up to 1,500
     symbols, is improved: windows of a few groups are taken apart and put together again in the best way. Where one
     side of the budget allows much more than the other, up to 100 symbols, what is found with more equal sides is
-    improved too, so that a free side does not keep less than a bounded one. Algorithm 1 itself,
-    `paper_subset_merging`, keeps up to 0.2 of normalised utility less, most at small budgets.
+    improved too, so that a free side does not keep less than a bounded one. Algorithm 1 by
+    itself keeps up to 0.2 of normalised utility less, most at small budgets.
 
     Guarantee
     ---------
@@ -108,7 +110,7 @@ def subset_merging(
 
     See Also
     --------
-    paper_subset_merging : Algorithm 1 as printed.
+    best_subset_merging : the best partition of all, for a few more symbols.
 
     Examples
     --------
@@ -131,7 +133,7 @@ def best_subset_merging(
     time_limit: float | None = None,
     confidence: float | ConfidenceSet | None = None,
 ) -> Channel:
-    """Merge public symbols into safe groups that keep the most; never worse than `subset_merging`.
+    """Merge public symbols into the safe groups that keep the most; never worse than `subset_merging`.
 
     I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is maximal over all partitions of X into safe sets, low-risk
     symbols included, for up to 17 public symbols, as in `subset_merging`. Above, that search goes on with larger
@@ -176,8 +178,8 @@ def best_subset_merging(
     >>> joint = sz.JointDistribution.from_matrix(cells / cells.sum())
     >>> round(sz.normalized_utility(joint, best_subset_merging(joint, 0.3)), 4)
     0.8032
-    >>> round(sz.normalized_utility(joint, sz.mechanisms.paper_subset_merging(joint, 0.3)), 4)
-    0.6823
+    >>> round(sz.normalized_utility(joint, sz.watchdog(joint, 0.3)), 4)
+    0.4872
     """
     budget = as_budget(budget, joint)
     account = effort_account(effort, _LONG_EFFORT, time_limit)
@@ -189,16 +191,22 @@ def best_subset_merging(
     return merge_by_labels(joint, labels, _optimality(joint, budget, account))
 
 
-def seed_groups(joint: JointDistribution, budget: Budget, seconds: float) -> list[Codes]:
-    """Groups of `subset_merging`, whose searches end after so many seconds."""
-    account = replace(_account(joint), seconds=seconds)
-    return merging_groups(merge_by_labels(joint, find_partition(joint, budget, None, account), HEURISTIC))
+def seed_groups(
+    joint: JointDistribution,
+    budget: Budget,
+    share: float,
+    seconds: float = math.inf,
+    confidence: ConfidenceSet | None = None,
+) -> list[Codes]:
+    """Groups of `subset_merging` with a share of a search's effort, at most all of it, and a time limit."""
+    account = replace(_account(joint).part(min(share, 1.0)), seconds=seconds)
+    return merging_groups(merge_by_labels(joint, find_partition(joint, budget, confidence, account), HEURISTIC))
 
 
 def find_partition(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None, account: Effort
 ) -> Codes:
-    """Label of a safe group for each symbol, from the search under this budget and under those that even it out."""
+    """Label of a safe group for each symbol, from searches under this budget and under more balanced ones."""
     starts: list[Codes] = []
     is_evened = EXACT < len(joint.p_x) <= _EVENED
     for even_budget in [*(even_budgets(budget) if is_evened else ()), budget]:
@@ -210,13 +218,13 @@ def find_partition(
 
 
 def _account(joint: JointDistribution, effort: float | None = None) -> Effort:
-    """Sets that may be judged; by default more where there are more symbols."""
+    """Number of sets that may be checked; the default grows with the number of symbols."""
     n = len(joint.p_x)
     return effort_account(effort, max(_EFFORT * (_SEARCHES if n <= _EVENED else 1), _EFFORT_PER_SYMBOL * n))
 
 
 def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Optimality:
-    """Optimality that the search proves: the best of all partitions of a few symbols, and nothing above.
+    """Optimality that the search proves: the best of all partitions for a few symbols, nothing for more.
 
     A merging may be within a budget on the whole release where not every symbol is; the search sees none of these.
     """
@@ -231,7 +239,7 @@ def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Op
 def search_partition(
     risks: SetRisks, p_x: Vector, effort: Effort, tighter: Iterable[SetRisks] = (), earlier_labels: Sequence[Codes] = ()
 ) -> Codes:
-    """Label of a safe group for each symbol, shape (n,), such that much of I(X;Y) is kept.
+    """Label of a safe group for each symbol, shape (n,), chosen to keep much of I(X;Y).
 
     Never below Algorithm 1 up to 1,500 symbols, and optimal up to 17. Groups that are safe under tighter budgets are
     safe under this one: up to 1,500 symbols they are starts too. Safe partitions that are ``known`` are improved beside
@@ -273,6 +281,39 @@ def search_partition(
     return min(partitions, key=lambda labels: partition_loss(labels, p_x))
 
 
+def paper_groups(risks: SetRisks) -> list[list[int]]:
+    """Groups of [ZDS Algorithm 1]; symbols in no group stay alone.
+
+    Each group starts from the riskiest symbol left and takes in, one at a time, the symbol that minimises the
+    risk of the union, until the group is safe. If the last group stays unsafe, the group that minimises the
+    risk of the union joins it, and so on; if everything high-risk together is unsafe, low-risk symbols join.
+
+    The algorithm as printed is ambiguous; this follows the readings that reproduce the paper's curves: risk is
+    log Λ - log Ψ, the outer loop runs while high-risk symbols remain, the set checked last is the last one
+    built, ties go to the lowest index, and safe means within 1e-12.
+    """
+    low = risks.safe(risks.columns)
+    groups: list[list[int]] = []
+    columns: list[Vector] = []
+    left, risk = np.flatnonzero(~low), risks.risk(risks.columns)
+    while len(left):  # groups of high-risk symbols, all safe but perhaps the last
+        seed = int(by_size(-risk[left]).argmin())
+        first, left = int(left[seed]), np.delete(left, seed)
+        column, taken = absorb(risks, risks.columns[:, first], risks.columns[:, left])
+        groups.append([first, *left[taken].tolist()])
+        columns.append(column)
+        left = np.delete(left, taken)
+    if groups and not risks.is_safe(columns[-1]):
+        group_columns = np.array(columns[:-1]).reshape(-1, len(risks.columns)).T
+        last, taken = absorb(risks, columns[-1], group_columns)
+        merged = [*groups[-1], *(x for i in taken for x in groups[i])]
+        groups = [group for i, group in enumerate(groups[:-1]) if i not in set(taken)]
+        low_risk = np.flatnonzero(low)
+        _, joined = absorb(risks, last, risks.columns[:, low_risk])
+        groups.append([*merged, *low_risk[joined].tolist()])
+    return groups
+
+
 def best_partition(risks: SetRisks, p_x: Vector) -> Codes:
     """Labels of the best partition of a few symbols."""
     if len(p_x) > _ONE_WINDOW:
@@ -283,7 +324,7 @@ def best_partition(risks: SetRisks, p_x: Vector) -> Codes:
 
 
 def exact_partition(letters: Vector, p_x: Vector, risks: SetRisks) -> list[list[int]]:
-    """Partition of k letters, given by the columns that judge them and by P(x), into safe sets of least H(X|Y).
+    """Partition of k letters into safe sets of least H(X|Y), from the columns that decide safety and P(x).
 
     best[A] = min over safe B in A that hold A's lowest letter of cost(B) + best[A - B], where
     cost(B) = Σ_{x in B} P(x) log(P(B) / P(x)). Sets are bit masks, and a set that is itself a union of disjoint

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
+from sanitize._util.arithmetic import product
 from sanitize._util.checks import Codes, Vector
 from sanitize.core.budgets import as_budget
 from sanitize.mechanisms._merging.risks import (
@@ -34,7 +35,7 @@ _SHARE = 16
 def watchdog(
     joint: JointDistribution, budget: Budget | float, *, confidence: float | ConfidenceSet | None = None
 ) -> Channel:
-    """Release low-risk symbols as they are and merge all high-risk ones into one [ZDS §III].
+    """Release low-risk symbols unchanged and merge all high-risk ones into one [ZDS §III].
 
     A symbol is high-risk when it exceeds the budget by itself. Merging is an X-invariant randomisation, which
     minimises the leakage of the merged set [ZDS Thm 1]. Where even the merged set exceeds the budget, low-risk
@@ -84,7 +85,7 @@ def watchdog(
 
 
 def _find_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Codes:
-    """High-risk symbols and the low-risk ones that join them, by the cheapest set found.
+    """High-risk symbols and the low-risk ones that join them, in the cheapest set found.
 
     Of at most 12 that may join it is the cheapest of all, which proof 1 in docs/theory/proofs.md is about.
     """
@@ -94,10 +95,11 @@ def _find_set(joint: JointDistribution, budget: Budget, confidence: float | Conf
     if not len(high_risk) or risks.is_safe(risks.columns[:, high_risk].sum(axis=1)):
         return high_risk
     if len(low_risk) <= _EVERY:  # every choice of these is looked at
-        joined, p_x = (np.arange(1 << len(low_risk))[:, None] >> np.arange(len(low_risk))) & 1, joint.p_x
-        columns = risks.columns[:, high_risk].sum(axis=1, keepdims=True) + risks.columns[:, low_risk] @ joined.T
-        masses = p_x[high_risk].sum() + joined @ p_x[low_risk]
-        costs = xlogy(masses, masses) - joined @ xlogy(p_x[low_risk], p_x[low_risk])
+        choices, p_x = np.arange(1 << len(low_risk))[:, None], joint.p_x
+        joined = (choices >> np.arange(len(low_risk)) & 1).astype(np.float64)
+        columns = risks.columns[:, high_risk].sum(axis=1, keepdims=True) + product(risks.columns[:, low_risk], joined.T)
+        masses = p_x[high_risk].sum() + product(joined, p_x[low_risk])
+        costs = (xlogy(masses, masses) - product(joined, xlogy(p_x[low_risk], p_x[low_risk]))).round(12)
         safe = risks.safe(columns)
         safe[-1] = True  # all of X, which tells nothing whatever rounding leaves
         return np.concatenate([high_risk, low_risk[joined[int(np.where(safe, costs, np.inf).argmin())] == 1]])
@@ -116,7 +118,7 @@ def _find_set(joint: JointDistribution, budget: Budget, confidence: float | Conf
 
 
 def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, search_risks: SetRisks) -> Codes:
-    """Members of a safe set that holds the core, and of the pool what it needs.
+    """Members of a safe set that contains the core and the necessary part of the pool.
 
     Parameters
     ----------
@@ -149,7 +151,7 @@ def merging_costs(p_x: Vector, members: Codes) -> float:
 
 
 def _prune_members(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> Codes:
-    """Drop members as long as the set stays safe, the dearest first, many at once if possible; return the others."""
+    """Drop members while the set stays safe, most costly first, many at once if possible; return the rest."""
     members = np.sort(taken)
     base = risks.columns[:, core].sum(axis=1)
     while len(members):

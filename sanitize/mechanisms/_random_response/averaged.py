@@ -1,27 +1,29 @@
-"""Random response within a budget on an average of the lifts of each released symbol: l1-, chi2- and alpha-lift."""
+"""Random response within a budget on an average of each released symbol's lifts: l1-, chi2- and alpha-lift."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import exp10
 
+from sanitize._util.arithmetic import LN_10, entr, product, reduce_axis
 from sanitize._util.checks import Codes, Mask, Vector, positive
 from sanitize._util.progress import progress
+from sanitize._util.tolerances import SMALLEST_POSITIVE
 from sanitize.core.budgets import AlphaLiftBudget, budget_in_nats, limits_for, tightest_limit
 from sanitize.core.joint import check_distribution
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms._effort import Status
 from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops, entr
+from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops
 from sanitize.mechanisms._response_solver.faces import Simplices, lowest
 from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, solve_within_blocks
-from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet, reduce_axis
+from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet
 from sanitize.mechanisms._response_solver.repair import channel_posteriors
 
 if TYPE_CHECKING:
@@ -33,11 +35,11 @@ if TYPE_CHECKING:
 
 # Points that a search begins at, random ones for each letter, how far others are moved, and the share of the gap that a
 # column must be worth.
-_STARTS, _RANDOM, _OFF, _WORTH = 64, 4, 0.1, 0.1
+_STARTS, _RANDOM, _OFF, _WORTH = 64, 16, 0.1, 0.1
 # Gap in nats that is closed first; the part of it that is proved, the rest being rounding of the linear program.
 _COARSE, _PROVED = 1e-3, 0.9
 # Shares of a posterior that are none, how far inside the set one is sought, and what one search counts as effort.
-_NOTHING, _INSIDE, _SEARCH = 1e-9, 1e-9, 50_000
+_NOTHING, _INSIDE, _SEARCH = 1e-9, 1e-9, 20_000
 # Of the effort: for columns, before their prices are proved, and beside it for what has lifts of 1 alone.
 _COLUMNS, _PART = 0.3, 0.1
 # Units of effort that the simplices of one entry of a face take, about. Letters, and columns in use, where a polytope
@@ -45,12 +47,15 @@ _COLUMNS, _PART = 0.3, 0.1
 _FACE, _CUTS, _ROUNDS, _ROUND, _BINDING = 100, 20, 8, 0.25, 1e-7
 # Shares that a slope of H is taken at, at least.
 _FLOOR = 1e-12
+# Steps of a descent, the first and the longest in powers of ten of a share, and how often a point is pulled back to the
+# set, at first and after a step.
+_STEPS, _FIRST, _LONGEST, _RESTORED, _AGAIN = 60, 0.13, 20.0, 20, 4
 
 
 def average_response(
     joint: JointDistribution, budget: AveragedBudget, gap: float, effort: Effort, target: ArrayLike | None
 ) -> RandomResponse:
-    """Most of I(T;Y) where an average of the lifts of each released symbol is bounded, with a proven gap.
+    """Largest I(T;Y) within a budget on an average of each released symbol's lifts, with a proved gap.
 
     A release mixes posteriors q = P(x|y) into P_X, and the best one has the least Σ P(y) H(T|q_y). Prices μ of a
     mixture bound that from below by μ·P_X + min {H(T|q) - μ·q} over the posteriors within the budget, whatever set
@@ -63,7 +68,7 @@ def average_response(
     budget = limits_for(budget, joint.sensitive)
     limits = budget.limits or budget_in_nats(math.inf, math.inf)
     if min(tightest_limit(limits.lower), tightest_limit(limits.upper)) == 0:
-        raise InvalidBudget("limits of 1 are not taken beside an average: give the LiftBudget alone")
+        raise InvalidBudget("limits of 1 cannot be combined with an average: give the LiftBudget alone")
     posteriors = PosteriorSet.from_budget(joint, budget)
     problem = Problem(joint, budget_in_nats(math.inf, math.inf), positive("gap", gap), loss)
     if not (budget.excess(joint) > 0).any():
@@ -85,7 +90,7 @@ def average_response(
 
 @dataclass(frozen=True, eq=False)
 class BoundedPrice:
-    """H(T|q) - μ·q of the posteriors q of a set: below 0, q is worth mixing in.
+    """Reduced cost H(T|q) - μ·q of the posteriors q of a set: if it is below 0, mixing in q helps.
 
     Attributes
     ----------
@@ -105,25 +110,25 @@ class BoundedPrice:
 
     def evaluate(self, q: Vector) -> Vector:
         """Prices of points q, shape (K, n)."""
-        return self.loss.entropies(q) - q @ self.mu
+        return self.loss.entropies(q) - product(q, self.mu)
 
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
-        """The price of points on faces: all of it is concave."""
+        """Price of points on faces, all of it concave."""
         spread = shares
         if self.loss.distribution is not None:
             spread = np.einsum("...k,t...k->...t", shares, self.loss.distribution[:, faces])
         return np.asarray(entr(spread).sum(axis=-1) - (shares * self.mu[faces]).sum(axis=-1))
 
     def convex_part(self, lifts: Vector) -> Vector:
-        """0 of lifts (K, n_s) within the set, inf outside."""
+        """Convex part of the price: 0 for lifts (K, n_s) within the set, inf outside."""
         return np.where(self.within.contains(lifts), 0.0, math.inf)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Increase of the square of a length by lifts that turn by so much, (..., n_s): the sides turn with them."""
-        return np.asarray(turning**2 @ self.within.joint.p_s)
+        """Increase of a squared length when lifts change by this much, (..., n_s): tangents of the set turn."""
+        return np.asarray(product(turning**2, self.within.joint.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
-        """Which simplices may hold the least price of all, below the target.
+        """Mask of simplices that may hold the lowest price of all, below the target.
 
         A concave function on a face is least at a letter or where the set ends: not in a simplex that lies within.
         Elsewhere the price is at least its chord over what a tangent leaves of the simplex.
@@ -136,45 +141,54 @@ class BoundedPrice:
         for slope, most in self.within.tangents(
             reduce_axis(np.add, simplices.lifts) / simplices.prices.shape[1], *ends
         ):
-            over = (simplices.lifts @ slope[:, :, None])[:, :, 0] - most[:, None]
+            over = (simplices.lifts * slope[:, None, :]).sum(axis=2) - most[:, None]
             np.maximum(bound, least_mixture(simplices.prices, over), out=bound)
         open_[open_] = bound < target
         return open_
 
     def descend(self, q: Vector) -> Vector:
-        """A posterior of the set among the letters of q, shape (n,), about which the price does not fall."""
-        from scipy.optimize import minimize
+        """Posteriors of the set among the letters of points q, shape (K, n), about which the price does not fall.
 
-        letters, inner = np.flatnonzero(q > _NOTHING), self.within.shrunk(_INSIDE)
-        lifts, loss, mu = self.lifts[:, letters], self.loss.restricted_to(letters), self.mu[letters]
+        Multiplicative steps down the slope, and back to the set: first to its tangents at the point itself, so that a
+        point stays where the slope has no part along them.
+        """
+        inner, step = self.within.shrunk(_INSIDE), np.full((len(q), 1), _FIRST)
+        q, price = self._restored(q, inner, _RESTORED)
+        for _ in range(_STEPS):
+            slope = self.loss.slope(q, _FLOOR) - self.mu
+            ahead = stretch(q, step * ((slope * q).sum(axis=1, keepdims=True) - slope))
+            ahead, new_price = self._restored(self._pull(ahead, q, inner), inner, _AGAIN)
+            better = (new_price <= price)[:, None]
+            q, price = np.where(better, ahead, q), np.minimum(new_price, price)
+            step = np.where(better, 1.5 * step, 0.4 * step)
+        return self._restored(np.where(q > _NOTHING, q, 0.0), inner, _AGAIN)[0]
 
-        def sides(v: Vector) -> list[tuple[Vector, Vector]]:
-            at = lifts @ v
-            return inner.tangents(at, at, at)
+    def _restored(self, q: Vector, inner: PosteriorSet, times: int) -> tuple[Vector, Vector]:
+        """Points pulled to the tangents about themselves, some times, and their prices: inf of those still outside."""
+        for _ in range(times):
+            q = self._pull(q, q, inner)
+        q = q / q.sum(axis=1, keepdims=True)
+        return q, self.evaluate(q) + self.convex_part(product(q, self.lifts.T))
 
-        solution = minimize(
-            lambda v: float(loss.entropies(v[None])[0] - mu @ v),
-            q[letters] / q[letters].sum(),
-            jac=lambda v: loss.slope(v[None], _FLOOR)[0] - 1 - mu,
-            bounds=[(0, 1)] * len(letters),
-            constraints=[
-                {"type": "eq", "fun": lambda v: v.sum() - 1, "jac": np.ones_like},
-                {
-                    "type": "ineq",
-                    "fun": lambda v: np.array([most - slope @ (lifts @ v) for slope, most in sides(v)]),
-                    "jac": lambda v: np.array([-slope @ lifts for slope, _ in sides(v)]),
-                },
-            ],
-            method="SLSQP",
-            options={"maxiter": 60, "ftol": 1e-12},
-        ).x
-        posterior = np.zeros(len(q))
-        posterior[letters] = np.where(solution > _NOTHING, solution, 0.0)
-        return posterior
+    def _pull(self, q: Vector, touching: Vector, inner: PosteriorSet) -> Vector:
+        """Points closer to the tangents of the set about others, by a step of Newton's each for those beyond them."""
+        at = product(touching, self.lifts.T)
+        for slope, most in inner.tangents(at, at, at):
+            over = product(slope, self.lifts) - most[:, None]
+            beyond, spread = (q * over).sum(axis=1), (q * over**2).sum(axis=1)
+            rate = np.maximum(beyond, 0.0) / np.maximum(spread, SMALLEST_POSITIVE)
+            q = stretch(q, -rate[:, None] * over / LN_10)
+        return q
+
+
+def stretch(q: Vector, powers: Vector) -> Vector:
+    """Posteriors q, shape (K, n), with shares times so many powers of ten."""
+    q = q * exp10(np.clip(powers, -_LONGEST, _LONGEST))
+    return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
 def least_mixture(prices: Vector, over: Vector) -> Vector:
-    """The least of Σ θ rest with Σ θ over <= 0, θ a mixture of corners, shape (K, k): at a corner or on an edge."""
+    """Least Σ θ rest with Σ θ over <= 0, θ a mixture of corners, shape (K, k): at a corner or on an edge."""
     inside = over <= 0
     least = reduce_axis(np.minimum, np.where(inside, prices, math.inf))
     i, j = np.nonzero(~np.eye(prices.shape[1], dtype=bool))
@@ -184,7 +198,7 @@ def least_mixture(prices: Vector, over: Vector) -> Vector:
 
 
 class _Search:
-    """Posteriors of the set found so far, their best mixture with its prices, and the least that any release loses."""
+    """Posteriors found so far, their best mixture with its prices, and a lower bound on the loss."""
 
     def __init__(self, within: PosteriorSet, gap: float, loss: Loss, effort: Effort) -> None:
         self.within, self.gap, self.effort, self.rng = within, gap, effort, np.random.default_rng(0)
@@ -195,16 +209,16 @@ class _Search:
 
     @property
     def price(self) -> BoundedPrice:
-        """The price by the best mixture."""
+        """Price by the best mixture."""
         return BoundedPrice(self.within, self.pool.loss, self.mixture.mu)
 
     def add(self, q: Vector) -> int:
-        """Take in the posteriors q, shape (K, n), that are of the set; how many were new."""
+        """Add the posteriors q, shape (K, n), that are in the set; return the number of new ones."""
         q = q / q.sum(axis=1, keepdims=True)
-        return sum(self.pool.add(posterior) for posterior in q[self.within.contains(q @ self.within.lifts.T)])
+        return sum(self.pool.add(posterior) for posterior in q[self.within.contains(product(q, self.within.lifts.T))])
 
     def run(self, problem: Problem) -> RandomResponse:
-        """Find columns and prove that none is left, for a coarse gap first; the release is measured."""
+        """Find columns and prove that none is missing, for a coarse gap first; the release is measured afterwards."""
         status = Status.STALLED
         try:
             with progress("optimal random response") as show, contextlib.suppress(RoundingStops):
@@ -227,30 +241,29 @@ class _Search:
         return problem.measure([response], self.least)
 
     def _improve(self, q: Vector) -> bool:
-        """Take in what is found from points q where it is worth it; whether some was."""
+        """Add posteriors found from points q if worth it; return whether any was."""
         price = self.price
         self.effort.spend(len(q) * _SEARCH)
-        early = takewhile(lambda _: not self.effort.is_late(), q)
-        points = np.concatenate([q, *(price.descend(point)[None] for point in early)])
+        points = q if self.effort.is_late() else np.concatenate([q, price.descend(q)])
         is_new = self.add(points[price.evaluate(points) < -_WORTH * self.gap]) > 0
         self.mixture = self.pool.mix()
         return is_new
 
     def _start_points(self) -> Vector:
-        """Posteriors in use, a little off, and random ones of few letters."""
+        """Starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
         rng, (n_s, n), used = self.rng, self.within.lifts.shape, self.pool.matrix(self.mixture.chosen).toarray().T
         support = np.argsort(rng.random((_RANDOM * n, n)), axis=1) < n_s
         random = support * rng.dirichlet(np.ones(n), len(support))
         off = (used + _OFF * np.eye(n)[rng.integers(n, size=len(used))]) / (1 + _OFF)
-        return np.concatenate([off, random / random.sum(axis=1, keepdims=True)])
+        return np.concatenate([used, off, random / random.sum(axis=1, keepdims=True)])
 
     def _prove(self, gap: float) -> None:
-        """Prove that the mixture is so near to the best, with what the search for a bound finds taken in."""
+        """Prove the gap of the mixture, adding posteriors that the search for a bound finds."""
         while not self.effort.is_used():
             price = self.price
             least, below = lowest(price, -_PROVED * gap, self.effort)
-            self.least = max(self.least, float(self.mixture.mu @ self.p_x) + least)
-            below = below[np.argsort(price.evaluate(below))[:_STARTS]]
+            self.least = max(self.least, float(product(self.mixture.mu, self.p_x)) + least)
+            below = below[np.argsort(price.evaluate(below), kind="stable")[:_STARTS]]
             if not (len(below) and self._improve(below)):
                 return
 
@@ -260,8 +273,9 @@ class _Search:
         return _FACE * n * sum(k * math.comb(n, k) for k in range(2, rank + 1)) < self.effort.left
 
     def _raise_bound(self, free: Problem) -> None:
-        """Bound the loss over polytopes around the set, cut anew where their best mixtures leave it."""
-        likely, used = np.argsort(-self.p_x), self.mixture.chosen[np.argsort(-self.mixture.weights)]
+        """Bound the loss over polytopes around the set, cut again where their best mixtures leave it."""
+        likely = np.argsort(-self.p_x, kind="stable")
+        used = self.mixture.chosen[np.argsort(-self.mixture.weights, kind="stable")]
         points = np.concatenate([np.eye(len(self.p_x))[likely[:_CUTS]], self.pool.matrix(used[:_CUTS]).toarray().T])
         rows = np.zeros((0, len(self.p_x)))
         for _ in range(_ROUNDS):
@@ -277,5 +291,5 @@ class _Search:
             if least <= self.least or self.mixture.value - least <= free.gap:
                 self.least = max(self.least, least)
                 break
-            self.least, rows = least, rows[(points @ rows.T).min(axis=0) < _BINDING]
-            points = points[~self.within.contains(points @ self.within.lifts.T)]
+            self.least, rows = least, rows[(product(points, rows.T)).min(axis=0) < _BINDING]
+            points = points[~self.within.contains(product(points, self.within.lifts.T))]

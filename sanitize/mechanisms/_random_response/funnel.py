@@ -1,4 +1,4 @@
-"""The privacy funnel: the random response of largest I(X;Y) within a budget on a mean over all released symbols."""
+"""Privacy funnel: the random response of largest I(X;Y) within a budget on a mean over all released symbols."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._util.arithmetic import entr, product
 from sanitize._util.checks import Vector
 from sanitize._util.tolerances import BUDGET, TIGHT
 from sanitize.core.budgets import MutualInformationBudget, TotalVariationBudget, budget_in_nats
@@ -18,7 +19,7 @@ from sanitize.core.lifts import lift
 from sanitize.mechanisms._effort import Status
 from sanitize.mechanisms._response_solver.cells import PricedCells
 from sanitize.mechanisms._response_solver.certificate import certify
-from sanitize.mechanisms._response_solver.columns import RoundingStops, entr
+from sanitize.mechanisms._response_solver.columns import RoundingStops
 from sanitize.mechanisms._response_solver.faces import Price, lowest
 from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, solve_within_blocks
 from sanitize.mechanisms._response_solver.repair import channel_posteriors
@@ -45,7 +46,7 @@ _STARTS, _WORTH, _PART, _DESCENTS, _MIXED = 64, 0.1, 0.1, 0.5, 3
 
 
 def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, effort: Effort) -> RandomResponse:
-    """Most of I(X;Y) with Σ_y P(y) g(l_y) <= b, where g tells what the lifts l_y of one symbol tell [MSFM14].
+    """Largest I(X;Y) with Σ_y P(y) g(l_y) <= b, where g(l_y) is the leakage of a symbol with lifts l_y [MSFM14].
 
     A release mixes posteriors r = P(x|y) into P_X. What it leaves open, Σ_y P(y) H(r_y), and the mean of g are linear
     in the weights P(y), so that prices are dual to them without a gap: for all μ and λ >= 0, H(X|Y) is at least
@@ -80,7 +81,7 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
 
 
 def least_open(joint: JointDistribution, budget: MeanBudget) -> float:
-    """The least H(X|Y) that two letters at a time allow, in nats: whatever the size, and before any search.
+    """Lower bound on H(X|Y) from pairs of letters, in nats, for any size and before any search.
 
     H(r) is at least Σ_x r(x) g(l_x) - g(Σ_x r(x) l_x) over c, where c belongs to the two letters that are furthest
     apart: proof 12 in docs/theory/proofs.md.
@@ -88,22 +89,24 @@ def least_open(joint: JointDistribution, budget: MeanBudget) -> float:
     lifts, p_s = lift(joint), joint.p_s
     largest_gap = max(_letter_gap(budget, lifts, row, p_s) for row in lifts.T)
     # What rounding may add is taken off: where letters are alike, it is divided by next to nothing.
-    over = budget.lift_risk(lifts, p_s) @ joint.p_x - budget.limit - BUDGET
+    over = product(budget.lift_risk(lifts, p_s), joint.p_x) - budget.limit - BUDGET
     return 0.0 if over <= 0 else float(over / largest_gap) * (1 - BUDGET)
 
 
 def _letter_gap(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> float:
-    """The c of the letter of these lifts, (n_s,), and the one of all that is furthest from it."""
+    """Function c of the letter with these lifts, (n_s,), and of the letter furthest from it."""
     if isinstance(budget, MutualInformationBudget):
-        square = float((p_s @ (np.sqrt(lifts) - np.sqrt(row)[:, None]) ** 2).max())  # of the Hellinger distance, twice
+        # Of the Hellinger distance, twice.
+        square = float(product(p_s, (np.sqrt(lifts) - np.sqrt(row)[:, None]) ** 2).max())
         return square * (1 - square / 4)
     differences = lifts - row[:, None]
-    distances = p_s @ np.abs(differences) if isinstance(budget, TotalVariationBudget) else np.ptp(differences, axis=0)
+    is_mean = isinstance(budget, TotalVariationBudget)
+    distances = product(p_s, np.abs(differences)) if is_mean else np.ptp(differences, axis=0)
     return float(distances.max()) / (4 * math.log(2))
 
 
 class Funnel:
-    """Posteriors found so far, their best mixture with its prices, and the least that any release leaves open."""
+    """Posteriors found so far, their best mixture with its prices, and a lower bound on H(X|Y)."""
 
     def __init__(self, joint: JointDistribution, budget: MeanBudget, gap: float, effort: Effort) -> None:
         self.joint, self.budget, self.gap, self.effort = joint, budget, gap, effort
@@ -113,7 +116,7 @@ class Funnel:
         self.points, self.status = np.empty((0, len(joint.p_x))), Status.STALLED
 
     def take(self, points: Vector) -> bool:
-        """Take in points, each once, and price all by their best mixture; whether there were new ones."""
+        """Add new points and price all by their best mixture; return whether any was new."""
         every = np.concatenate([self.points, points])
         first: dict[bytes, int] = {}
         for place, point in enumerate(every.round(_DIGITS) + 0.0):  # zero has one sign
@@ -125,7 +128,7 @@ class Funnel:
         return is_new
 
     def mix(self, limit: float) -> None:
-        """Find the best mixture with a mean of at most so much, and its prices."""
+        """Find the best mixture whose mean is within a limit, and its prices."""
         from scipy.optimize import linprog
 
         p_x, p_s = self.joint.p_x, self.joint.p_s
@@ -134,7 +137,7 @@ class Funnel:
         scale = columns.max(axis=1)
         program = linprog(
             entr(self.points).sum(axis=1) / scale,
-            A_ub=(self.budget.lift_risk(self.lifts @ self.points.T, p_s) / scale / self.limit)[None],
+            A_ub=(self.budget.lift_risk(product(self.lifts, self.points.T), p_s) / scale / self.limit)[None],
             b_ub=[limit / self.limit],
             A_eq=(columns / scale[:, None]).T,
             b_eq=np.ones(len(p_x)),
@@ -149,11 +152,12 @@ class Funnel:
         self.weights = program.x / scale
 
     def prove(self, lowest: float) -> None:
-        """Take the bound that the prices give, where no posterior has a lower one."""
-        self.least = max(self.least, float(self.price.mu @ self.joint.p_x) - self.price.rate * self.limit + lowest)
+        """Use the bound from the prices if no posterior has a lower one."""
+        worth = float(product(self.price.mu, self.joint.p_x)) - self.price.rate * self.limit
+        self.least = max(self.least, worth + lowest)
 
     def list_all(self) -> bool:
-        """Take in all vertices of the cells in which what a symbol tells is linear; False where they are too many."""
+        """Add all vertices of the cells in which the leakage is linear; False if there are too many."""
         vertices: list[Vector] = []
         for cell in self._cells() if len(self.joint.p_s) <= _MOST_SECRETS else []:
             cell_vertices = None if self.effort.is_late() else list_vertices(cell)
@@ -172,12 +176,12 @@ class Funnel:
             return
         sides, p_s, most = self.lifts - 1, self.joint.p_s, self.joint.p_s.argmax()
         # The others say what is left of the commonest secret: what is near 0 of it is not left to rounding.
-        sides[most] = -np.delete(p_s, most) @ np.delete(sides, most, axis=0) / p_s[most]
+        sides[most] = -product(np.delete(p_s, most), np.delete(sides, most, axis=0)) / p_s[most]
         for signs in itertools.product((-1, 1), repeat=len(p_s)):
             yield np.array(signs)[:, None] * sides
 
     def generate_vertices(self) -> None:
-        """Find vertices of cells, and prove that none is left: branch and bound on boxes of posteriors."""
+        """Find vertices of cells and prove that none is missing: branch and bound on boxes of posteriors."""
         bounded = False
         while not (bounded or self.effort.is_used(_DESCENTS)):
             cells = PricedCells.from_price(self.price)
@@ -197,13 +201,14 @@ class Funnel:
             self.status = self.effort.status
 
     def generate(self) -> None:
-        """Find columns, and prove that none is left: for looser limits first, whose prices bound this one too.
+        """Find columns and prove that none is missing: for looser limits first, whose prices give bounds here too.
 
         They are proved sooner, so that there is a bound where the effort ends before this limit's prices are proved.
         """
         while self._improve(self.gap):
             pass  # columns for this limit come first, whatever is proved of them
-        whole, coarse = self.budget.lift_risk(self.lifts, self.joint.p_s) @ self.joint.p_x, max(self.gap, _COARSE)
+        coarse = max(self.gap, _COARSE)
+        whole = product(self.budget.lift_risk(self.lifts, self.joint.p_s), self.joint.p_x)
         looser = [(limit, coarse) for limit in whole * _LOOSER if limit > self.limit]
         for limit, gap in dict.fromkeys([*looser, (self.limit, coarse), (self.limit, self.gap)]):
             if self.effort.is_used():
@@ -215,20 +220,20 @@ class Funnel:
                     pass
                 least, below = lowest(self.price, -0.9 * gap, self.effort)
                 self.prove(least)
-                below = below[np.argsort(self.price.evaluate(below)[0])[:_STARTS]]
+                below = below[np.argsort(self.price.evaluate(below)[0], kind="stable")[:_STARTS]]
                 if not (len(below) and self.take(self.price.descend(below))):
                     break
         if self.effort.is_used():
             self.status = self.effort.status
 
     def _improve(self, gap: float) -> bool:
-        """Descend from posteriors in use, from these a little off, and from random ones; whether some were worth it."""
+        """Descend from used posteriors, from perturbed and from random ones; return whether any was worth adding."""
         points = self.price.descend(self._starts())
         self.effort.spend(points.size * _STARTS)
         return self._take_worth(points, gap) and not self.effort.is_used(_DESCENTS)
 
     def _starts(self) -> Vector:
-        """Posteriors in use, these a little off, and random ones of few letters."""
+        """Starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
         rng, (n_s, n), used = self.rng, self.lifts.shape, self.points[self.weights > 0]
         support = np.argsort(rng.random((_STARTS, n)), axis=1) < n_s
         random = support * rng.dirichlet(np.ones(n), _STARTS)
@@ -236,12 +241,12 @@ class Funnel:
         return np.concatenate([used, off, random / random.sum(axis=1, keepdims=True)])
 
     def _take_worth(self, points: Vector, gap: float | None = None) -> bool:
-        """Take in points that are worth a part of the gap; whether there were new ones."""
+        """Add points that close part of the gap; return whether any was new."""
         worth = points[self.price.evaluate(points)[0] < -_WORTH * (self.gap if gap is None else gap)]
         return len(worth) > 0 and self.take(worth)
 
     def make_response(self, free: Problem) -> RandomResponse:
-        """The best mixture as a channel whose mean, as it is measured, is within the budget."""
+        """Return the best mixture as a channel whose measured mean is within the budget."""
         slack = 0.0
         while True:
             self.mix(self.budget.limit - slack)

@@ -254,19 +254,19 @@ def _limited_response(
     side_columns: str | Sequence[str] | ArrayLike | None,
     keep: Sequence[str] | None,
 ) -> RandomResponse:
-    """Response within bounds on each lift, or on the ratio of two."""
+    """Response within bounds on each lift, or on the ratio of two lifts."""
     problem = Problem.from_request(joint, budget, gap, target, () if side_columns is None else side_columns)
     if keep is not None:
         if confidence is not None or problem.side is not None:
             raise InvalidParameter(
-                "keep is under the frequencies of the rows: give it without a confidence or side_columns"
+                "keep holds for the frequencies of these rows only: leave confidence and side_columns out"
             )
         groups = kept_groups(problem.joint, keep, problem.budget)
         blocks = [[np.flatnonzero(groups == group)] for group in np.unique(groups)]
         return solve_within_blocks(replace(problem, groups=groups), blocks, account)
     if confidence is not None:
         if problem.side is not None:
-            raise InvalidParameter("side_columns is under the frequencies of the rows: give it without a confidence")
+            raise InvalidParameter("side_columns holds for the frequencies of these rows only: leave confidence out")
         return robust_random_response(problem, confidence, account)
     share = _WHOLE if account.seconds < math.inf else 1.0
     return _better(problem, solve_within_blocks(problem, None, account.part(share)), account)
@@ -280,7 +280,7 @@ _SOLVERS: tuple[tuple[type, frozenset[str], Callable[..., RandomResponse]], ...]
 
 
 def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -> Codes:
-    """Return the number of the kept values of each public symbol.
+    """Return the number of kept values of each public symbol.
 
     Raises
     ------
@@ -301,18 +301,18 @@ def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -
                 else f"column {listed} cannot be kept: it"
             )
             raise ColumnError(
-                f"{who} would reveal more than the limit allows, whatever else is released; cut values into coarser "
-                "bins, loosen the limit, or let the model generate them",
+                f"{who} would reveal more than the limit allows; cut values into coarser "
+                "bins, loosen the limit, or do not keep them, so that the model generates them",
                 names[0] if len(names) == 1 else None,
             )
     return groups
 
 
 def _better(problem: Problem, response: RandomResponse, account: Effort) -> RandomResponse:
-    """A response that was cut short, or the one inside blocks of symbols where that keeps more; the bound holds."""
+    """Return the interrupted response, or the one inside blocks if that keeps more, under the same bound."""
     if response.status not in {Status.EFFORT, Status.TIME_LIMIT} or problem.side is not None or account.is_late():
         return response
-    blocks = deal_groups(seed_groups(problem.joint, problem.budget, (1 - _WHOLE) * account.seconds))
+    blocks = deal_groups(seed_groups(problem.joint, problem.budget, 1.0, (1 - _WHOLE) * account.seconds))
     if len(blocks) == 1:
         return response
     try:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._util.arithmetic import product
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.progress import progress
 from sanitize.core.confidence import design_distributions
 from sanitize.mechanisms._effort import Status
-from sanitize.mechanisms._merging.risks import merging_groups
-from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._merging.subset_merging import seed_groups
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone, certify_robust
 from sanitize.mechanisms._response_solver.columns import ColumnPool, RoundingStops
-from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, Response
 from sanitize.mechanisms._response_solver.polytope import Polytope
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def robust_random_response(
     problem: Problem, confidence: float | ConfidenceSet, effort: Effort, deal: Deal | None = None
 ) -> RandomResponse:
-    """Response that mixes columns within the budget under all distributions, for the frequencies' I(X;Y), and its gap.
+    """Response from columns within the budget under all distributions, for the frequencies' I(X;Y), and its gap.
 
     Column generation: the dual prices μ of the best mixture so far ask for columns of the least H(v) - μ·v, which
     linear programs over `RobustCone` look for from every letter and every column in use. It begins with the groups
@@ -51,7 +51,7 @@ def robust_random_response(
     """
     joint, budget, gap, loss = problem.joint, problem.budget, problem.gap, problem.loss
     distributions = design_distributions(joint, confidence)
-    groups = merging_groups(subset_merging(joint, budget, confidence=distributions))
+    groups = seed_groups(joint, budget, effort.limit / RESPONSE_EFFORT, confidence=distributions)
     n, blocks = len(joint.public), []
     with progress("robust random response") as show:
         for block in [groups] if deal is None else deal(groups):
@@ -73,7 +73,7 @@ def robust_random_response(
 
 
 class _Block:
-    """Columns over some letters, their best mixture into P_X, and what is proved of all mixtures.
+    """Columns over some letters, their best mixture into P_X, and the proved bound on all mixtures.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ class _Block:
 
     @property
     def status(self) -> Status:
-        """Why it ended where the gap is open."""
+        """Reason why the search ended with an open gap."""
         return self.effort.status if self.effort.is_used() else Status.STALLED
 
     def improve(self, gap: float) -> None:
-        """Add columns until none of those found lowers the loss by more than the gap, or its share is used up."""
+        """Add columns until none lowers the loss by more than the gap, or the effort is used up."""
         n = len(self.cone.p_x)
         rng = np.random.default_rng(0)
         if any(len(letters) > 1 for letters in self.pool.letters):
@@ -118,11 +118,11 @@ class _Block:
                 return
 
     def prove(self, gap: float) -> None:
-        """Bound the mixtures over these letters from below, and take in what the search for a bound finds."""
+        """Bound mixtures over these letters from below, adding columns that the search for a bound finds."""
         p_x = self.cone.p_x
         mass, polytope = float(p_x.sum()), Polytope.simplex(len(p_x), len(p_x))
         while self.mixture.value - self.bound > gap:
-            base = float(self.mixture.mu @ p_x)
+            base = float(product(self.mixture.mu, p_x))
             # A tenth of the gap is left to rounding.
             target = (self.mixture.value - base - 0.9 * gap) / mass
             proof = certify_robust(self.cone, polytope, self.mixture.mu, target, self.effort)
@@ -135,8 +135,8 @@ class _Block:
                 return
 
     def _take(self, v: Vector, worth: float) -> bool:
-        """Mix in the columns that lower the loss by more than so many nats; whether there were new ones."""
-        below = v[self.pool.loss.entropies(v) - v @ self.mixture.mu < -worth]
+        """Add columns that lower the loss by more than a threshold in nats; return whether any was new."""
+        below = v[self.pool.loss.entropies(v) - product(v, self.mixture.mu) < -worth]
         if not sum(self.pool.add(column) for column in below):
             return False
         self.mixture = self.pool.mix()
@@ -144,7 +144,7 @@ class _Block:
         return True
 
     def _solve_programs(self, v: Vector, steer: float) -> Vector:
-        """Columns from linear programs that start at these; ``steer`` says how far to trust the prices."""
+        """Columns from linear programs started at these points; ``steer`` is the weight of the prices."""
         column_blocks = [np.zeros((0, v.shape[1]))]
         for floor in (1e-1, 1e-3, 1e-6):  # of v, where the entropy is linearised
             v = self.cone.minimise(self.pool.loss.slope(v, floor) - steer * self.mixture.mu, self.effort)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._util.arithmetic import entr, product
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.limits import LARGEST_EXPONENT
 from sanitize._util.tolerances import SMALLEST_POSITIVE
@@ -40,7 +41,6 @@ from sanitize.core.confidence import (
     shift_mass,
 )
 from sanitize.mechanisms._response_solver.certificate import Tree
-from sanitize.mechanisms._response_solver.columns import entr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ _OPTIONS = {
     "primal_feasibility_tolerance": BROKEN,
     "dual_feasibility_tolerance": BROKEN,
 }
-_NEW_ROWS = 12  # a batch of boxes
+_NEW_ROWS = 12  # of a batch of boxes, at most: each makes all later programs larger
 
 
 class RobustCone:
@@ -112,7 +112,7 @@ class RobustCone:
         return lift_excess(*lifts, ratio_bounds(low, high), self.budget)
 
     def minimise(self, costs: Vector, effort: Effort) -> Vector:
-        """Columns v, shape (K', n), that minimise each of some linear costs (K, n); those that were not found miss."""
+        """Columns v, shape (K', n), that minimise linear costs (K, n); costs without a solution are left out."""
         columns = []
         left = costs
         for _ in range(8):  # rounds of looking for distributions P_S
@@ -129,11 +129,11 @@ class RobustCone:
         return np.concatenate(columns) if columns else np.zeros((0, costs.shape[1]))
 
     def _solve(self, costs: Vector, effort: Effort) -> Vector:
-        """Optimal v of each cost over the rows known so far: independent programs, solved as a few large ones."""
+        """Optimal v for each cost over the known rows: independent programs, solved in a few large ones."""
         from scipy.optimize import linprog
 
         n = len(self.p_x)
-        matrix = np.concatenate([self.rows @ self._forms, self._thresholds()])
+        matrix = np.concatenate([product(self.rows, self._forms), self._thresholds()])
         per_batch = max(1, (1 << 20) // matrix.size)  # entries of one linear program
         block = sparse.csr_array(matrix)
         effort.spend(len(costs) * block.nnz * 25)  # passes over the entries of a sparse program
@@ -158,7 +158,7 @@ class RobustCone:
         return np.concatenate(columns)
 
     def _thresholds(self) -> Vector:
-        """E >= v - p a, f >= p b - v, b <= a, as rows <= 0 of (v, e, f, a, b)."""
+        """Constraints E >= v - p a, f >= p b - v, b <= a, as rows <= 0 of (v, e, f, a, b)."""
         n = len(self.p_x)
         eye, none, p = np.eye(n), np.zeros((n, n)), self.p_x[:, None]
         nothing = np.zeros((n, 1))
@@ -168,7 +168,7 @@ class RobustCone:
     def weights(
         self, low: Vector, high: Vector, box: tuple[Vector, Vector] | None = None
     ) -> Iterator[tuple[Vector, Vector]]:
-        """Weights (n_s, K) of the most and the least p(y|s), for each bound on a lift or a ratio: their sum is <= 0.
+        """Weights (n_s, K) of the largest and smallest p(y|s), for each bound on a lift or ratio: their sum is <= 0.
 
         Under the distribution P_S, of those within the box, that is worst for columns whose p(y|s) lie between low and
         high.
@@ -195,7 +195,7 @@ class RobustCone:
                 yield np.where(is_other, prior, 0.0), np.where(is_secret, prior - 1, 0.0)
 
     def _rows(self, low: Vector, high: Vector, least: float, box: tuple[Vector, Vector] | None = None) -> Vector:
-        """The weights as rows of (high, low), scaled to 1, of which columns break each by more than ``least``."""
+        """Weights as rows of (high, low), scaled to 1, where columns violate them by more than ``least``."""
         row_blocks = [np.zeros((0, 2 * len(low)))]
         for weights in self.weights(low, high, box):
             rows = np.concatenate(weights).T
@@ -206,7 +206,7 @@ class RobustCone:
         return np.concatenate(row_blocks)
 
     def _add_rows(self, v: Vector) -> bool:
-        """Take in the rows that columns over their budget break; whether there were new ones."""
+        """Add the rows that columns over their budget violate; return whether any was new."""
         before = len(self.rows)
         broken = self._rows(*self.worst_case(v), BROKEN)
         self.rows = np.unique(np.concatenate([self.rows, broken]).round(13), axis=0)
@@ -215,7 +215,7 @@ class RobustCone:
 
 @dataclass(eq=False)
 class RobustCertificate:
-    """Proof about columns within the budget.
+    """Bound on all mixtures of columns within the budget, and the points found on the way.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class RobustCertificate:
 def certify_robust(
     cone: RobustCone, polytope: Polytope, mu: Vector, target: float, effort: Effort
 ) -> RobustCertificate:
-    """Prove ``H(v) - μ·v >= target`` for columns within the budget, or find some below it, or stop with the effort.
+    """Prove ``H(v) - μ·v >= target`` for columns within the budget, find some below it, or stop at the effort limit.
 
     At least the first layer of boxes is always bounded, so the result is valid (if weak) at any effort.
     """
@@ -258,14 +258,14 @@ def certify_robust(
 
 
 def _tighten_polytope(polytope: Polytope, rows: Vector) -> Polytope:
-    """The polytope within more half-spaces, up to a number that keeps the programs small."""
+    """Cut the polytope by more half-spaces, up to a number that keeps the programs small."""
     slack = 1e-12  # of a row scaled to 1, so that rounding cannot cut a column off
     rows = np.unique(rows.round(13), axis=0)[: min(200 + 1 - polytope.n_rows, _NEW_ROWS)]
     return polytope.add_rows(rows, np.minimum(rows.min(axis=1, initial=0.0), 0.0) - slack, np.full(len(rows), slack))
 
 
 def cuts_at(cone: RobustCone, v: Vector) -> Vector:
-    """For each column v, shape (K, n), that is over the budget, the row that it breaks most; shape (K', n)."""
+    """Row that each column v (K, n) over the budget violates most; shape (K', n)."""
     center, up, down = cone.parts
     values = np.concatenate([v / cone.p_x, np.zeros((len(v), 1))], axis=1).T
     most = center[:, :, None] + _shift(values, up, down, cone.distributions.distance)

@@ -10,7 +10,6 @@ import numpy as np
 from sanitize._util.checks import Codes, whole_number
 from sanitize.core.channel import HEURISTIC
 from sanitize.mechanisms._effort import effort_account
-from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust import robust_random_response
@@ -101,68 +100,8 @@ def subset_random_response(
     return channel if target is None else channel.with_optimality(HEURISTIC)
 
 
-def paper_subset_random_response(
-    joint: JointDistribution,
-    budget: Budget | float,
-    *,
-    gap: float = 1e-7,
-    effort: float | None = None,
-    time_limit: float | None = None,
-) -> Channel:
-    """Optimal random response inside each group of subset merging, low-risk symbols as they are [ZDS Alg. 2].
-
-    A subset is feasible when P_X restricted to it lies in its polytope; the paper's test, that the polytope is
-    not empty, is not enough. The groups of `paper_subset_merging` are safe, so its while loop (lines 7-14) and its
-    fallback (lines 17-18) are never needed here.
-
-    Guarantee
-    ---------
-    Every released symbol is within the budget under the distribution given, as `Budget.excess` measures it (1e-12), and
-    I(X;Y) is at least that of `paper_subset_merging`, up to the gap.
-
-    Parameters
-    ----------
-    joint : JointDistribution
-        Distribution of (S, X).
-    budget : LiftBudget, LDPBudget or float
-        A number is symmetric local information privacy (LIP) in nats.
-    gap : float
-        Distance of each group's response from its optimum, in nats of the group, > 0.
-    effort : float, optional
-        Entries of linear programs to solve, >= 1, shared out over the groups by their size.
-    time_limit : float, optional
-        Seconds; shared out over the groups by their size.
-
-    Returns
-    -------
-    Channel
-        One sparse stage.
-
-    Raises
-    ------
-    InvalidBudget
-        If there is no budget or it is of another kind.
-    InvalidParameter
-        If gap, effort or time_limit is not a positive number.
-
-    See Also
-    --------
-    subset_random_response : blocks of several groups, never worse.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
-    >>> round(sz.normalized_utility(joint, paper_subset_random_response(joint, 0.3)), 4)
-    0.7832
-    """
-    problem, account = Problem.from_request(joint, budget, gap), effort_account(effort, RESPONSE_EFFORT, time_limit)
-    blocks = [[group] for group in merging_groups(paper_subset_merging(joint, problem.budget))]
-    return solve_within_blocks(problem, blocks, account).released(len(blocks))
-
-
 def deal_groups(groups: list[Codes], block_size: int = 32) -> list[list[Codes]]:
-    """Groups dealt to blocks of about the same size, the largest groups first."""
+    """Assign groups to blocks of about equal size, largest groups first."""
     n = sum(len(group) for group in groups)
     blocks: list[list[Codes]] = [[] for _ in range(-(-n // block_size))]
     sizes = np.zeros(len(blocks), np.int64)

@@ -1,4 +1,4 @@
-"""Prices of posteriors where what a symbol tells is the largest of some linear functions of its lifts."""
+"""Prices of posteriors if the leakage of a symbol is the largest of several linear functions of its lifts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._util.arithmetic import entr, log, product
 from sanitize._util.checks import Mask, Vector
 from sanitize._util.limits import BLOCK_CELLS
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 from sanitize.core.budgets import TotalVariationBudget
-from sanitize.mechanisms._response_solver.columns import entr
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._response_solver.polytope import Polytope
 
@@ -29,7 +29,7 @@ _STALLED, _NEAR = 1e-11, 1e-11
 
 @dataclass(frozen=True, eq=False)
 class PricedCells(Polytope):
-    """All posteriors v, and variables that are at least the linear functions of which g(v) is the largest sum.
+    """Posteriors v with variables that bound the linear functions whose largest sum is g(v).
 
     H(v) + λ g(v) - μ·v is then H(v) and a linear function of all variables: what bounds H bounds it, too, and on every
     tangent of H a linear program finds the best vertex of a cell in which g is linear.
@@ -40,7 +40,7 @@ class PricedCells(Polytope):
 
     @classmethod
     def from_price(cls, price: Price) -> PricedCells:
-        """Cells of a mean total variation, Σ P(s) max(l - 1, 0), or of a mean max-lift."""
+        """Cells for a mean total variation, Σ P(s) max(l - 1, 0), or for a mean max-lift."""
         n_s, n = price.lifts.shape
         if isinstance(price.budget, TotalVariationBudget):
             rows, weights, variable = price.lifts - 1, price.p_s, np.arange(n_s)
@@ -59,7 +59,7 @@ class PricedCells(Polytope):
 
     @property
     def costs(self) -> Vector:
-        """λ for each part of what is told."""
+        """Cost λ for each part of the leakage."""
         assert self.price is not None
         assert self.weights is not None
         costs = np.zeros(self.size)
@@ -67,16 +67,16 @@ class PricedCells(Polytope):
         return costs
 
     def point_costs(self, v: Vector) -> Vector:
-        """λ g(v)."""
+        """Cost λ g(v)."""
         assert self.price is not None
-        return self.price.rate * self.price.budget.lift_risk(self.price.lifts @ v.T, self.price.p_s)
+        return self.price.rate * self.price.budget.lift_risk(product(self.price.lifts, v.T), self.price.p_s)
 
     def contains(self, v: Vector) -> Mask:
-        """Which points v are posteriors."""
+        """Mask of points v that are posteriors."""
         return np.abs(v.sum(axis=1) - 1) < _NEAR
 
     def descend(self, v: Vector, effort: Effort) -> Vector:
-        """Vertices of cells with a lower price than points v, shape (K, n), where tangents of H lead to some."""
+        """Vertices of cells with a lower price than points v, shape (K, n), found by tangents of H."""
         size = max(1, min(_BATCH, BLOCK_CELLS // self.work))
         return np.concatenate(
             [self._descend_block(v[first : first + size], effort) for first in range(0, len(v), size)]
@@ -88,13 +88,13 @@ class PricedCells(Polytope):
         for step in range(_STEPS):
             k = len(live)
             cost = np.tile(self.costs, (k, 1))
-            cost[:, : self.n] -= np.log(np.maximum(v[live], _FLOOR)) + self.price.mu
+            cost[:, : self.n] -= log(np.maximum(v[live], _FLOOR)) + self.price.mu
             bounds = np.tile(self.lower, (k, 1)), np.tile(self.upper, (k, 1))
             solved = solve_batch(LinearBatch(self.matrix, self.rhs, *bounds, cost), basis)
             effort.spend(k * self.work * (max(1, self.n_rows // _ROWS) if step == 0 else 1))
             points = np.maximum(solved.point[:, : self.n], 0.0)
             points /= np.maximum(points.sum(axis=1, keepdims=True), SMALLEST_POSITIVE)
-            values = entr(points).sum(axis=1) - points @ self.price.mu + self.point_costs(points)
+            values = entr(points).sum(axis=1) - product(points, self.price.mu) + self.point_costs(points)
             falls = self.contains(points) & (values < best[live] - _STALLED)
             live, points, values, basis = live[falls], points[falls], values[falls], solved.basis[falls]
             if not len(live):

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._util.arithmetic import entr, product
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.tolerances import SMALLEST_POSITIVE
-from sanitize.mechanisms._response_solver.columns import entr
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _HARDLY_ANY = 0.125  # of the boxes
 
 @dataclass(eq=False)
 class Certificate:
-    """Result that branch and bound proved.
+    """Result of branch and bound.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A box of w as it waits in the heap: few entries have a lower side, and upper sides are rounded up."""
+    """A box of w waiting in the heap: few entries have a lower side, and upper sides are rounded up."""
 
     letters: Codes
     low: Vector
@@ -74,7 +74,7 @@ class _Node:
 
 @dataclass(eq=False)
 class Boxes:
-    """K boxes of w with the best bound and the last basis known for each, and where its program was solved."""
+    """K boxes of w with the best known bound and basis, and the points at which their programs were solved."""
 
     low: Vector
     high: Vector
@@ -85,7 +85,7 @@ class Boxes:
 
 
 class Tree:
-    """Boxes of one search, worst first; whatever is not in the heap any more has a bound of at least the target."""
+    """Boxes of one search, worst first; boxes that left the heap have a bound of at least the target."""
 
     def __init__(self, polytope: Polytope, mu: Vector, target: float) -> None:
         self.polytope, self.mu, self.target = polytope, mu, target
@@ -96,16 +96,16 @@ class Tree:
 
     @property
     def has_roots(self) -> bool:
-        """True if some of the first boxes have not been bounded yet."""
+        """True if some of the initial boxes have not been bounded yet."""
         return self.n_bounded <= self.polytope.n_spread
 
     @property
     def bound(self) -> float:
-        """H(w) - μ·v on Π is at least this."""
+        """Lower bound of H(w) - μ·v on Π."""
         return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
 
     def steps(self, effort: Effort) -> Iterator[tuple[Boxes, Codes]]:
-        """Bound and split batch after batch, the first layer at any effort; the boxes, and which of them are open.
+        """Bound and split batch after batch, the first layer at any effort; yield the boxes and which are open.
 
         Where the time is up, what is left of the first layer is bounded by one program.
         """
@@ -157,7 +157,7 @@ class Tree:
         return Boxes(low, high, self.polytope.slack_basis(k), np.full(k, -np.inf))
 
     def _add_whole(self) -> None:
-        """One open box that holds all others, in place of those of the first layer that were not bounded."""
+        """Add one open box that contains all others, in place of unbounded initial boxes."""
         n = self.polytope.n_spread
         whole = Boxes(np.zeros((1, n)), np.ones((1, n)), self.polytope.slack_basis(1), np.full(1, -np.inf))
         _tighten(self.polytope, self.mu, self.target, whole)
@@ -180,7 +180,7 @@ class Tree:
         )
 
     def repaired(self, p_x: Vector) -> float:
-        """The target less what it costs to lower the prices μ until H(w) - μ·v is at least the target everywhere.
+        """Target less the cost of lowering the prices μ until H(w) - μ·v reaches the target everywhere.
 
         An open box where H(w) - μ·v may be short of the target by r, and where w >= l, asks for cuts δ >= 0, of δ·w,
         and c >= 0, of all prices, with δ·l + c >= r: w is linear in v, so both are cuts of prices. A linear program
@@ -200,13 +200,13 @@ class Tree:
         program = linprog(np.append(p_w, 1.0), A_ub=-every, b_ub=-short, method="highs")
         cut = np.maximum(program.x[:-1], 0.0) if program.status == 0 else np.zeros(len(p_w))
         # Whatever the program returned, c makes the prices valid.
-        return self.target - float(cut @ p_w) - max(float((short - shares @ cut).max()), 0.0)
+        return self.target - float(product(cut, p_w)) - max(float((short - shares @ cut).max()), 0.0)
 
 
 def certify(
     polytope: Polytope, mu: Vector, p_x: Vector, target: float, effort: Effort, *, stop_at_points: bool = True
 ) -> Certificate:
-    """Prove ``H(w) - μ·v >= target`` on Π, or find points below it, or stop when the effort or memory is used up.
+    """Prove ``H(w) - μ·v >= target`` on Π, find points below it, or stop at the limit of effort or memory.
 
     The first layer of boxes is always bounded, or one box that holds it where the time is up, so the result is valid
     (if weak) at any effort.
@@ -260,6 +260,6 @@ def _tighten(polytope: Polytope, mu: Vector, target: float, boxes: Boxes) -> Non
 
 
 def _chords(low: Vector, high: Vector) -> tuple[Vector, Vector]:
-    """-v log v at the lower ends of [low, high], and the slopes of its chords, each of shape (K, n)."""
+    """Values -v log v at the lower ends of [low, high], and the slopes of its chords, each of shape (K, n)."""
     at_low, width = entr(low), high - low
     return at_low, np.divide(entr(high) - at_low, width, out=np.zeros_like(width), where=width > 0)

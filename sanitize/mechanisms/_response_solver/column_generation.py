@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._util.arithmetic import product
 from sanitize._util.checks import Vector
 from sanitize._util.progress import progress
 from sanitize.mechanisms._effort import Status
@@ -29,7 +30,7 @@ _SEARCH_SHARE = 0.7  # of the effort or a time limit, before the bound is comput
 
 
 class Search:
-    """Mix posteriors within ``inner`` into P_X with the least loss; bound it over ``outer``, which contains inner.
+    """Search that mixes posteriors within ``inner`` into P_X at least loss, and bounds it over ``outer`` ⊇ ``inner``.
 
     Every assignment leaves a valid mixture and a valid bound.
 
@@ -70,7 +71,7 @@ class Search:
         self.pricer = Pricer(self.inner, self.pool, np.random.default_rng(0), gap / 4, effort)
 
     def solve(self, seeds: Iterable[Vector]) -> Search:
-        """Search from P_X and some more posteriors, each of shape (n,), until the gap is closed or time is up."""
+        """Search from P_X and other posteriors, each of shape (n,), until the gap is closed or time is up."""
         for v in (self.p_x, *seeds):
             self.pool.add(v)
         self.mixture = self.pool.mix()
@@ -89,7 +90,7 @@ class Search:
         return self
 
     def is_used(self) -> bool:
-        """Return whether what is left is for the bound."""
+        """Return whether the remaining effort is reserved for the bound."""
         return self.effort.is_used(_SEARCH_SHARE)
 
     def run(self, show: Callable[[str], None]) -> None:
@@ -126,7 +127,7 @@ class Search:
                     return
 
     def _add_residuals(self) -> None:
-        """Columns that the others leave of P_X, each the better for the one before."""
+        """Add columns made of the remainder of P_X, each better than the one before."""
         about = self.p_x
         for _ in range(_RESTS):
             self.effort.spend(len(self.pool) * self.inner.n)
@@ -137,7 +138,7 @@ class Search:
 
     def _certify(self, mixture: Mixture, *, stop_at_points: bool = True) -> bool:
         """Bound the optimum by these prices; True if the gap is closed or nothing better was found."""
-        value = float(mixture.mu @ self.p_x)
+        value = float(product(mixture.mu, self.p_x))
         target, short = self.mixture.value - value - _CERTIFIED_SHARE * self.gap, self.gap
         while True:
             proof = certify(self.outer, mixture.mu, self.p_x, target, self.effort, stop_at_points=stop_at_points)

@@ -1,4 +1,4 @@
-"""Entropy that a released symbol leaves, and the linear program that mixes the columns so far into P_X."""
+"""Entropy left after a released symbol, and the linear program that mixes the known columns into P_X."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 
+from sanitize._util.arithmetic import entr, log, product
 from sanitize._util.checks import Codes, Mask, Vector, doubles
 from sanitize._util.tolerances import PROBABILITY_SUM, TIGHT
 from sanitize.core.measures import share_of_entropy, utility
@@ -30,7 +31,7 @@ _SMALL = 1e-9  # what is left of P_X, or a probability that a slope is taken at
 
 
 class RoundingStops(ArithmeticError):
-    """Probabilities too far apart for linear programs in double precision; nobody outside the search sees it."""
+    """Probabilities differ too much for linear programs in double precision; raised inside the search only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class Loss:
 
     @classmethod
     def for_target(cls, target: ArrayLike | None, n_symbols: int) -> Loss:
-        """Loss of a target, given as P(t|x), shape (n_t, n_symbols); None is X itself.
+        """Loss for a target, given as P(t|x), shape (n_t, n_symbols); for X itself if None.
 
         Raises
         ------
@@ -70,32 +71,32 @@ class Loss:
         return cls(distribution[distribution.any(axis=1)])
 
     def restricted_to(self, letters: Codes) -> Loss:
-        """Return the loss of posteriors over some letters."""
+        """Return the loss of posteriors over a subset of letters."""
         return self if self.distribution is None else Loss(self.distribution[:, letters])
 
     def target_posteriors(self, v: Vector) -> Vector:
-        """P(t|y) of posteriors v, shape (K, n_t)."""
-        return v if self.distribution is None else v @ self.distribution.T
+        """Distribution P(t|y) for posteriors v, shape (K, n_t)."""
+        return v if self.distribution is None else product(v, self.distribution.T)
 
     def entropies(self, v: Vector) -> Vector:
-        """H(T|y) of posteriors v, shape (K,)."""
+        """Entropy H(T|y) for posteriors v, shape (K,)."""
         return np.asarray(entr(self.target_posteriors(v)).sum(axis=1))
 
     def slope(self, v: Vector, floor: float) -> Vector:
-        """Slope of H(T|y) at v but for a constant, shape (K, n); probabilities below ``floor`` are raised to it."""
-        slope = -np.log(np.maximum(self.target_posteriors(v), floor))
-        return slope if self.distribution is None else slope @ self.distribution
+        """Slope of H(T|y) at v up to a constant, shape (K, n); probabilities below ``floor`` are raised to it."""
+        slope = -log(np.maximum(self.target_posteriors(v), floor))
+        return slope if self.distribution is None else product(slope, self.distribution)
 
     def symbol_entropies(self, n: int) -> Vector:
-        """H(T|x) of n letters by themselves."""
+        """Entropy H(T|x) of n single letters."""
         return np.zeros(n) if self.distribution is None else np.asarray(entr(self.distribution).sum(axis=0))
 
     def entropy(self, p_x: Vector) -> float:
-        """H(T)."""
+        """Entropy H(T)."""
         return float(self.entropies(p_x[None, :])[0])
 
     def information(self, joint: JointDistribution, channel: Channel) -> float:
-        """I(T;Y) of a channel from X to Y."""
+        """Information I(T;Y) of a channel from X to Y."""
         if self.distribution is None:
             return utility(joint, channel)
         released = channel.push(self.distribution * joint.p_x)
@@ -103,21 +104,16 @@ class Loss:
         return max(0.0, float(entr(released.sum(axis=1)).sum() - open_))
 
     def share(self, information: float, p_x: Vector) -> float:
-        """Share of H(X), or of I(T;X), that is kept; 1 where that is 0."""
+        """Share of H(X), or of I(T;X), that is kept; 1 if that is 0."""
         if self.distribution is None:
             return share_of_entropy(information, p_x)
-        available = self.entropy(p_x) - float(self.symbol_entropies(len(p_x)) @ p_x)
+        available = self.entropy(p_x) - float(product(self.symbol_entropies(len(p_x)), p_x))
         return min(1.0, information / available) if available > NOTHING else 1.0
-
-
-def entr(x: Vector) -> Vector:
-    """-x log x, of any shape; 0 of 0 and of what rounding leaves below."""
-    return np.asarray(special.entr(np.maximum(x, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Optimal mixture of a pool: min Σ β H(T|v) with Σ β v = P_X, β >= 0, where T is what is to be kept, or X.
+    """Optimal mixture of a pool: min Σ β H(T|v) with Σ β v = P_X, β >= 0, where T is the target, or X.
 
     Attributes
     ----------
@@ -139,7 +135,7 @@ class Mixture:
 
 @dataclass(eq=False)
 class ColumnPool:
-    """Points of Π with what they leave open, each known once; a vertex also keeps its basis."""
+    """Distinct points of Π with their losses; a vertex also keeps its basis."""
 
     p_x: Vector
     loss: Loss = field(default_factory=Loss)
@@ -164,7 +160,7 @@ class ColumnPool:
             self.vertices[len(self)] = vertex[0].copy(), vertex[1].copy()
         self.letters.append(letters)
         self.shares.append(shares)
-        spread = shares if self.loss.distribution is None else self.loss.distribution[:, letters] @ shares
+        spread = shares if self.loss.distribution is None else product(self.loss.distribution[:, letters], shares)
         self.costs.append(float(entr(spread).sum()))
         return True
 
@@ -178,7 +174,7 @@ class ColumnPool:
         )
 
     def mix(self, penalty: Vector | None = None) -> Mixture:
-        """Best mixture; with a penalty a letter, shape (n,), the letter alone may be bought at that price."""
+        """Best mixture; with a penalty per letter, shape (n,), a letter alone may be bought at that price."""
         from scipy.optimize import linprog
 
         matrix, cost = self.matrix(), np.array(self.costs)
@@ -201,7 +197,7 @@ class ColumnPool:
         return Mixture(float(program.fun), program.eqlin.marginals / self.p_x, chosen, weights[chosen])
 
     def residual_posterior(self, bounds: LiftBounds, about: Vector) -> Vector | None:
-        """Posterior that is left where columns take as much of P_X as pays; None where nothing is left.
+        """Posterior that remains after columns take as much of P_X as is useful; None if nothing remains.
 
         P_X as a whole is within every budget, and so is what a small part of other columns leaves of it: where a search
         ends before its columns mix into P_X, they are worth something beside such a rest. A linear program chooses how
@@ -234,7 +230,7 @@ class ColumnPool:
 
 
 def _scale_columns(matrix: sparse.csc_array, p_x: Vector) -> tuple[sparse.csc_array, Vector]:
-    """Columns of P(y|x), each with 1 as its largest entry whatever the size of P_X, and what they were divided by."""
+    """Columns of P(y|x), each scaled to a largest entry of 1 for any size of P_X, and the divisors."""
     scaled = sparse.csc_array(sparse.diags_array(1 / p_x) @ matrix)
     scale = np.maximum.reduceat(scaled.data, scaled.indptr[:-1])
     scaled.data /= np.repeat(scale, np.diff(scaled.indptr))

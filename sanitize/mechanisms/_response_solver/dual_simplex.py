@@ -1,4 +1,4 @@
-"""Bounded dual simplex over many small linear programs at once, all with the same matrix.
+"""Bounded dual simplex method for many small linear programs at once, all with the same matrix.
 
 Every variable is bounded, so any basis with its nonbasic variables at the right bounds is dual feasible: a
 child of a branch-and-bound node, with other costs and bounds, starts where its parent stopped. The bound
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sanitize._util.arithmetic import basis_inverses, product
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize.mechanisms._response_solver.polytope import basis_inverses
 
-_FEASIBLE = 1e-12
-_PIVOT = 1e-9
-_REFRESH = 25
-_MAX_PIVOTS = 300
+# Below _FEASIBLE a violation is rounding; a smaller pivot than _PIVOT would magnify it.
+_FEASIBLE, _PIVOT = 1e-12, 1e-9
+# Updates of the inverse lose digits, so it is computed anew after so many; at the last pivot a program stops with the
+# bound it has, which holds all the same.
+_REFRESH, _MAX_PIVOTS = 25, 300
 # Costs are spread by this much, so that letters that look alike do not make the method cycle. It enters the path
 # only: bounds are computed from the costs given.
 _SPREAD = 1e-11
@@ -46,17 +47,17 @@ class LinearBatch:
         return LinearBatch(self.matrix, self.rhs, self.lower[places], self.upper[places], self.cost[places])
 
     def corner(self, basis: Codes, inverse: Vector, spread: Vector) -> DualSolution:
-        """Return the corners of bases (K, m), by costs that are spread a little."""
+        """Return the corners of bases (K, m), by slightly perturbed costs."""
         cost = self.cost + spread
         multipliers = np.einsum("ki,kij->kj", np.take_along_axis(cost, basis, 1), inverse)
-        reduced = cost - multipliers @ self.matrix
+        reduced = cost - product(multipliers, self.matrix)
         true = reduced - spread
         bound = (multipliers * self.rhs).sum(axis=1)
         bound += np.where(true < 0, true * self.upper, true * self.lower).sum(axis=1)
         np.put_along_axis(reduced, basis, 0.0, axis=1)
         point = np.where(reduced < 0, self.upper, self.lower)
         np.put_along_axis(point, basis, 0.0, axis=1)
-        values = np.einsum("kij,kj->ki", inverse, self.rhs - point @ self.matrix.T)
+        values = np.einsum("kij,kj->ki", inverse, self.rhs - product(point, self.matrix.T))
         np.put_along_axis(point, basis, values, axis=1)
         return DualSolution(bound, reduced, point, basis)
 
@@ -82,7 +83,7 @@ class DualSolution:
     basis: Codes
 
     def settle(self, left: Codes, at: DualSolution, which: Codes) -> None:
-        """Write down some of the corners of the programs that are left, in place."""
+        """Store some corners for the programs that remain, in place."""
         places = left[which]
         self.bound[places], self.reduced[places] = at.bound[which], at.reduced[which]
         self.point[places], self.basis[places] = at.point[which], at.basis[which]
@@ -104,7 +105,7 @@ def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = Non
         # The inverse of a singular basis may have rows of zeros, which say nothing.
         leaving = np.divide(outside, norm, out=np.zeros_like(norm), where=norm > 0).argmax(axis=1)
         done = (outside.max(axis=1) < _FEASIBLE) | (at.bound >= limit) | (step == _MAX_PIVOTS)
-        row = inverse[rows, leaving] @ programs.matrix * np.where(above[rows, leaving] > 0, 1.0, -1.0)[:, None]
+        row = product(inverse[rows, leaving], programs.matrix) * np.where(above[rows, leaving] > 0, 1.0, -1.0)[:, None]
         np.put_along_axis(row, basis, 0.0, axis=1)
         entering, unbounded = _ratio_test(at.reduced, row, programs.upper - programs.lower, outside[rows, leaving])
         column = np.einsum("kij,kj->ki", inverse, columns[entering])
@@ -130,7 +131,7 @@ def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = Non
 
 
 def _ratio_test(reduced: Vector, row: Vector, span: Vector, amount: Vector) -> tuple[Codes, Mask]:
-    """Entering variables by the long-step rule: bounds are flipped while the dual objective still rises."""
+    """Entering variables by the long-step rule: bounds flip while the dual objective still rises."""
     eligible = np.where(reduced >= 0, row > _PIVOT, row < -_PIVOT)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(eligible, np.abs(reduced / row), np.inf)

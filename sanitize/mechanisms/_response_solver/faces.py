@@ -1,4 +1,4 @@
-"""Prices of posteriors where what a symbol tells has a price too: descent, and branch and bound on simplices."""
+"""Prices of posteriors if leakage has a price too: descent, and branch and bound on simplices."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from scipy.special import exp10
 
+from sanitize._util.arithmetic import entr, log, product
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize._util.tolerances import SMALLEST_POSITIVE
-from sanitize.mechanisms._response_solver.columns import entr
 
 if TYPE_CHECKING:
     from sanitize.core.budgets import MeanBudget
     from sanitize.mechanisms._effort import Effort
 
-# Steps of a descent, the first in nats of a share, and shares that are none after it.
-_STEPS, _FIRST, _NOTHING = 60, 0.3, 1e-9
+# Steps of a descent, the first and the longest in powers of ten of a share, and shares that are none after it.
+_STEPS, _FIRST, _LONGEST, _NOTHING = 60, 0.13, 20.0, 1e-9
 # Faces begun at a time, and simplices cut at a time.
 _FACES, _BATCH = 1 << 12, 1 << 12
 # Rounding of two curvatures, and a lift that is as good as 0.
@@ -26,7 +26,7 @@ _CURVED, _NO_LIFT = 1e-9, 1e-100
 
 @dataclass(frozen=True, eq=False)
 class Price:
-    """H(r) + λ g(r) - μ·r of posteriors r of X, where g is convex in the lifts: below 0, r is worth mixing in.
+    """Price H(r) + λ g(r) - μ·r of posteriors r of X, with g convex in the lifts: below 0, mixing in r helps.
 
     Attributes
     ----------
@@ -46,42 +46,42 @@ class Price:
     rate: float
 
     def evaluate(self, r: Vector) -> tuple[Vector, Vector]:
-        """Prices of points r, shape (K,), and their slopes but for a constant, shape (K, n)."""
-        lifts = r @ self.lifts.T
-        slopes, logs = self.budget.slope(lifts.T, self.p_s).T, np.log(np.maximum(r, SMALLEST_POSITIVE))
-        price = entr(r).sum(axis=1) + self.rate * (lifts * slopes).sum(axis=1) - r @ self.mu
-        return price, self.rate * (slopes @ self.lifts) - logs - self.mu
+        """Prices of points r, shape (K,), and their slopes up to a constant, shape (K, n)."""
+        lifts = product(r, self.lifts.T)
+        slopes, logs = self.budget.slope(lifts.T, self.p_s).T, log(r)
+        price = entr(r).sum(axis=1) + self.rate * (lifts * slopes).sum(axis=1) - product(r, self.mu)
+        return price, self.rate * product(slopes, self.lifts) - logs - self.mu
 
     @property
     def shared(self) -> float:
-        """How much of g counts as concave beside H: of KL(P_S|y || P_S), up to once.
+        """Weight of g that counts as concave together with H: for KL(P_S|y || P_S), up to 1.
 
         H(X|y) - H(S|y) is H(X|S,y), which is concave in r, less Σ_x r(x) H(S|x), and KL is linear in r less H(S|y).
         """
         return min(self.rate, 1.0)
 
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
-        """H + λ' g - μ·r of points on faces, where λ' is the `shared` part of λ; all (..., k) but lifts (..., n_s)."""
+        """Value H + λ' g - μ·r at points on faces, where λ' is the `shared` part of λ; (..., k), lifts (..., n_s)."""
         risk = self.budget.lift_risk(lifts.reshape(-1, lifts.shape[-1]).T, self.p_s).reshape(lifts.shape[:-1])
         return entr(shares).sum(axis=-1) + self.shared * risk - (shares * self.mu[faces]).sum(axis=-1)
 
     def convex_part(self, lifts: Vector) -> Vector:
-        """Price less its concave part at points of lifts (K, n_s)."""
+        """Price less its concave part at points with lifts (K, n_s)."""
         return (self.rate - self.shared) * self.budget.lift_risk(lifts.T, self.p_s)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Increase of a squared length by lifts that turn by so much, (..., n_s): a third of the cuts is enough."""
-        return self.rate * (turning**2 @ self.p_s)
+        """Increase of a squared length when lifts change by this much, (..., n_s); it saves two thirds of the cuts."""
+        return self.rate * (product(turning**2, self.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
-        """Which simplices may hold the least price of all, below the target.
+        """Mask of simplices that may hold the lowest price of all, below the target.
 
         The concave part is at least its chord, the convex rest of g at least its tangent at the center, and the sum of
         both is least at a corner. Where a price is least among all points that mix the letters of a face, it is not
         concave along any line of the face.
         """
         slopes = (self.rate - self.shared) * self.budget.slope(simplices.lifts.mean(axis=1).T, self.p_s).T
-        open_ = (simplices.prices + (simplices.lifts @ slopes[:, :, None])[:, :, 0]).min(axis=1) < target
+        open_ = (simplices.prices + (simplices.lifts * slopes[:, None, :]).sum(axis=2)).min(axis=1) < target
         simplices, (i, j) = simplices.take(open_), np.triu_indices(simplices.faces.shape[1], 1)
         along, turning = (
             simplices.corners[:, i] - simplices.corners[:, j],
@@ -93,10 +93,10 @@ class Price:
         return open_
 
     def descend(self, r: Vector) -> Vector:
-        """Points of lower price, by multiplicative steps from points r, shape (K, n), among the letters of each."""
+        """Points of lower price, by multiplicative steps from points r, shape (K, n), on the letters of each."""
         (price, slope), step = self.evaluate(r), np.full((len(r), 1), _FIRST)
         for _ in range(_STEPS):
-            ahead = r * np.exp(np.clip(step * ((slope * r).sum(axis=1, keepdims=True) - slope), -50.0, 50.0))
+            ahead = r * exp10(np.clip(step * ((slope * r).sum(axis=1, keepdims=True) - slope), -_LONGEST, _LONGEST))
             ahead /= ahead.sum(axis=1, keepdims=True)
             new_price, turned = self.evaluate(ahead)
             better = (new_price < price)[:, None]
@@ -107,7 +107,7 @@ class Price:
 
 
 class FacePrice(Protocol):
-    """A price of posteriors that `lowest` finds the least of."""
+    """Base of prices of posteriors, which `lowest` minimises."""
 
     @property
     def lifts(self) -> Vector:
@@ -121,18 +121,18 @@ class FacePrice(Protocol):
         """Concave part of the price of points on faces."""
 
     def convex_part(self, lifts: Vector) -> Vector:
-        """The rest of it, at least 0; inf where no posterior may be."""
+        """Convex part of the price, at least 0; inf for points that are not allowed."""
 
     def stretch(self, turning: Vector) -> Vector:
-        """Increase of lengths by the turning of lifts, by which simplices are cut."""
+        """Increase of squared lengths when lifts change, which decides where simplices are cut."""
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
-        """Which simplices may hold the least price of all, below the target."""
+        """Mask of simplices that may hold the lowest price of all, below the target."""
 
 
 @dataclass(frozen=True, eq=False)
 class Simplices:
-    """K simplices in faces of k letters, with what the price is made of at their corners.
+    """K simplices in faces of k letters, with the terms of the price at their corners.
 
     Attributes
     ----------
@@ -150,20 +150,20 @@ class Simplices:
     lifts: Vector
 
     def take(self, places: slice | Mask) -> Simplices:
-        """Some of them."""
+        """Subset of the simplices."""
         return Simplices(*(part[places] for part in vars(self).values()))
 
     def join(self, addend: Simplices) -> Simplices:
-        """These and others."""
+        """Union with other simplices."""
         pairs = zip(vars(self).values(), vars(addend).values(), strict=True)
         return Simplices(*(np.concatenate(pair) for pair in pairs))
 
     def open(self, price: FacePrice, target: float) -> Simplices:
-        """Those that may hold the least price of all, below the target."""
+        """Subset that may hold the lowest price of all, below the target."""
         return self.take(price.may_hold(self, target))
 
     def halves(self, price: FacePrice) -> tuple[Simplices, Vector, Vector]:
-        """Both halves of each, cut in the middle of its longest edge, that middle and its price."""
+        """Both halves of each simplex, cut at the midpoint of its longest edge, and that midpoint's price."""
         (i, j), k = np.triu_indices(self.faces.shape[1], 1), np.arange(len(self.faces))
         lengths = ((self.corners[:, i] - self.corners[:, j]) ** 2).sum(axis=2)
         lengths += price.stretch(self.lifts[:, i] - self.lifts[:, j])
@@ -179,7 +179,7 @@ class Simplices:
 
 
 def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vector]:
-    """The target where no posterior has a lower price, else a weak bound, and points below it where some were met.
+    """Return the target if no posterior has a lower price, else a weak bound, and points found below it.
 
     H is concave where the lifts are given, so the price is least at a point of at most as many letters as the rank of
     the lifts: faces of that many letters and fewer are searched, some at a time, until no simplex is open.

@@ -1,4 +1,4 @@
-"""Optimal responses inside blocks of letters, as one channel that is measured; what helps where rounding stops it."""
+"""Optimal responses inside blocks of letters as one measured channel, with remedies for rounding."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from sanitize._util.arithmetic import product
 from sanitize._util.checks import Codes, Vector, positive
 from sanitize._util.limits import LOOSEST
 from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget, budget_in_nats, check_kind
@@ -53,7 +54,7 @@ _SEEDS = 0.1
 
 @dataclass(frozen=True, eq=False)
 class RandomResponse:
-    """A random response, what it keeps, and how far from the best it can be.
+    """A random response, the information it keeps, and its largest distance from the optimum.
 
     Attributes
     ----------
@@ -84,12 +85,12 @@ class RandomResponse:
 
     @property
     def optimality(self) -> Optimality:
-        """Proof about its utility; its ``words`` say optimal, within so many nats of the optimum, or cut short."""
+        """Proof about its utility; its ``words`` are optimal, within some nats of the optimum, or cut short."""
         words: dict[Status, Any] = {Status.OPTIMAL: "optimal", Status.STALLED: "within"}
         return Optimality(words.get(self.status, "cut short"), self.gap)
 
     def released(self, n_blocks: int = 1) -> Channel:
-        """The channel with what is proved of it: among all channels, or among those inside its blocks.
+        """Return the channel with its proof of optimality, among all channels or among those inside its blocks.
 
         Raises
         ------
@@ -104,7 +105,7 @@ class RandomResponse:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Optimal response on a set of letters that is safe as a whole, before it is a channel.
+    """Optimal response on a set of letters that is safe as a whole, before it becomes a channel.
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class Response:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Request that all blocks share.
+    """Request shared by all blocks.
 
     Attributes
     ----------
@@ -169,7 +170,7 @@ class Problem:
     def measure(
         self, responses: Sequence[Response], least: float, distributions: ConfidenceSet | None = None
     ) -> RandomResponse:
-        """The channel, measured; repairs may leave more than the gap asked for, and then the status says so."""
+        """Measure the channel; if repairs leave more than the requested gap, the status says so."""
         columns = sparse.hstack([response.columns for response in responses], "csc")
         weights = np.concatenate([response.weights for response in responses])
         settings = self.joint, self.budget, columns, weights, distributions, self.side, self.groups
@@ -180,7 +181,7 @@ class Problem:
         return self.with_bound(RandomResponse(channel, information, share, information, 0.0, n_columns, status), least)
 
     def with_bound(self, response: RandomResponse, least: float) -> RandomResponse:
-        """A response beside the least that any loses in all blocks together."""
+        """Response with a bound on the loss of all blocks together."""
         bound = max(self.loss.entropy(self.joint.p_x) - least, response.utility)
         gap = bound - response.utility
         status = Status.OPTIMAL if gap <= self.gap + _ROUNDING else response.status
@@ -189,7 +190,7 @@ class Problem:
 
 @dataclass(eq=False)
 class Block:
-    """Letters that share their released symbols, and the response on them.
+    """Letters that share their released symbols, with the response on them.
 
     Attributes
     ----------
@@ -211,12 +212,12 @@ class Block:
     effort: Effort
 
     def is_stopped(self, budget: LiftBudget | LDPBudget) -> bool:
-        """Tell whether rounding stopped the search, or would have: a thin polytope uses any effort up."""
+        """Return whether rounding stopped the search, or would have: a thin polytope uses up any effort."""
         is_thin = 0 < least_side(budget) < EQUALITY
         return self.response.status is Status.STALLED or (self.response.status is Status.EFFORT and is_thin)
 
     def retry(self, problem: Problem, budget: LiftBudget | LDPBudget) -> Response:
-        """The response for a budget nearby."""
+        """Response for a nearby budget."""
         response = solve_block(replace(problem, budget=budget), self.letters, self.atoms, self.effort)
         if response.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -224,7 +225,7 @@ class Block:
 
 
 def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None, effort: Effort) -> Response:
-    """Return the response on some letters: as they are where that is allowed, else by all vertices, else by columns.
+    """Return the response on some letters: unchanged if allowed, else from all vertices, else by column generation.
 
     Parameters
     ----------
@@ -240,7 +241,7 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
     prior = p_x / p_x.sum()
     place = partial(_place_columns, letters=letters, p_x=joint.p_x)
     inner = LiftBounds.inner(lifts, budget, prior)
-    outer = LiftBounds.outer(lifts, budget, lifts @ prior) if least_side(budget) else inner
+    outer = LiftBounds.outer(lifts, budget, product(lifts, prior)) if least_side(budget) else inner
     if side is not None:
         inner, outer = (
             replace(bounds, sides=side.cuts(budget, prior, is_inner=is_inner))
@@ -251,7 +252,7 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
     is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
     is_over = is_over or bool(outer.sides is not None and len(outer.sides))
     if not is_over and not (budget.lift_excess(lifts, joint.p_s) > 0).any():
-        every, least = sparse.eye_array(len(letters), format="csc"), float(symbol_entropies @ prior)
+        every, least = sparse.eye_array(len(letters), format="csc"), float(product(symbol_entropies, prior))
         return place(every, prior, symbol_entropies, least, Status.OPTIMAL, len(letters))
     is_late = effort.is_late()
     if cuts is not None and not is_late:
@@ -259,10 +260,14 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
         listing = mix_all_vertices(cuts, inner_cuts, prior, problem.gap, loss)
         if listing is not None:
             chosen, mixture, bound, n_vertices = listing
-            bound += float(symbol_entropies @ prior)
+            bound += float(product(symbol_entropies, prior))
             return place(chosen.T, mixture.weights, loss.entropies(chosen), bound, Status.OPTIMAL, n_vertices)
     # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
-    atoms = atoms or ([letters] if side is not None else seed_groups(joint, budget, _SEEDS * effort.seconds))
+    atoms = atoms or (
+        [letters]
+        if side is not None
+        else seed_groups(joint, budget, effort.limit / RESPONSE_EFFORT, _SEEDS * effort.seconds)
+    )
     seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
     seeds /= seeds.sum(axis=1, keepdims=True)
     search = None
@@ -271,7 +276,8 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
     if search is None:
         # The seeds alone, with a bound that proves nothing: for distributions beyond linear programs of doubles.
         status = Status.TIME_LIMIT if is_late else Status.STALLED
-        return place(seeds.T, (seeds > 0) @ prior, loss.entropies(seeds), 0.0, status, len(seeds))
+        masses = np.where(seeds > 0, prior, 0.0).sum(axis=1)
+        return place(seeds.T, masses, loss.entropies(seeds), 0.0, status, len(seeds))
     pool, mixture = search.pool, search.mixture
     costs = np.array(pool.costs)[mixture.chosen]
     return place(pool.matrix(mixture.chosen), mixture.weights, costs, search.bound, search.status, len(pool))
@@ -288,15 +294,15 @@ def _place_columns(
     letters: Codes,
     p_x: Vector,
 ) -> Response:
-    """Columns over some letters, as if these were the distribution, as a part of the whole one."""
+    """Embed columns over some letters, computed as if these were the distribution, in the whole one."""
     columns, total = sparse.csc_array(posteriors), float(p_x[letters].sum())
     parts = columns.data, letters[columns.indices], columns.indptr
     whole = sparse.csc_array(parts, shape=(len(p_x), len(weights)))
-    return Response(whole, weights * total, float(costs @ weights) * total, bound * total, n_columns, status)
+    return Response(whole, weights * total, float(product(costs, weights)) * total, bound * total, n_columns, status)
 
 
 def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | None, effort: Effort) -> RandomResponse:
-    """The optimal response inside each block of letters, as a channel that was measured.
+    """Optimal response inside each block of letters, as a measured channel.
 
     A block is a list of safe sets, which seed its search; None is one block of all letters. Where rounding stops a
     search, or repairs merge much of what rounding carried out of a thin polytope, responses for budgets nearby say
@@ -327,7 +333,7 @@ def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | No
 
 
 def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
-    """The best that tighter budgets give where rounding stopped a search, or where repairs cost much."""
+    """Best response under tighter budgets if rounding stopped a search or repairs cost much."""
     stopped = [part for part in parts if part.is_stopped(problem.budget)]
     weak_parts = stopped or (parts if best.status is Status.STALLED else [])
     entropy = problem.loss.entropy(problem.joint.p_x)
@@ -347,7 +353,7 @@ def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: Rand
 
 
 def _bound_by_looser_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
-    """Return the best with the bound that looser budgets give where rounding stopped a search."""
+    """Return the best response with a bound from looser budgets if rounding stopped a search."""
     stopped = [part for part in parts if part.is_stopped(problem.budget)]
     for part in stopped:
         part.effort = part.effort.part(1.0)
@@ -365,7 +371,7 @@ def _bound_by_looser_budgets(problem: Problem, parts: list[Block], best: RandomR
 
 
 def tighter(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
-    """Budgets that allow less, from near to far, but for thin ones; a channel within one is within the budget."""
+    """Tighter budgets that rounding allows, nearest first; a channel within one is within the budget."""
     for part in _TIGHTER:
         tight_budget = _scale_budget(budget, part, 0.0, LOOSEST)
         if tight_budget != budget and least_side(budget) and (least_side(tight_budget) >= EQUALITY or part == 0):
@@ -373,12 +379,12 @@ def tighter(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
 
 
 def looser(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
-    """Budgets that allow more, from near to far; no channel within the budget keeps more than the best of one."""
+    """Looser budgets, nearest first; no channel within the budget keeps more than the best of one."""
     return (_scale_budget(budget, part, _LEAST, math.inf) for part in _LOOSER)
 
 
 def _scale_budget(budget: LiftBudget | LDPBudget, part: float, least: float, most: float) -> LiftBudget | LDPBudget:
-    """A budget of a part of each bound, where bounds count as at least and at most so many nats."""
+    """Budget with each bound scaled, where bounds are clipped to a range in nats."""
     if isinstance(budget, LDPBudget):
         return LDPBudget(part * min(max(budget.eps, least), most))
     return budget_in_nats(*(part * np.clip(bound, least, most) for bound in (budget.lower, budget.upper)))

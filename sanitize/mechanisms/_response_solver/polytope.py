@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._util.checks import Codes, Mask, Vector, exp
+from sanitize._util.arithmetic import exp_each, product
+from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.limits import LOOSEST
 from sanitize.core.budgets import LDPBudget, LiftBudget, check_kind
 
@@ -22,8 +23,6 @@ _SAME = 1e-11
 # A budget below this many nats, on either side, is an equality: no lifts but those of P_X. Its polytope is so thin that
 # rounding would decide, and what it may keep more than the null space is of the order of the budget.
 EQUALITY = 3e-7
-# e to each of some limits.
-_times = np.vectorize(exp, otypes=[np.float64])
 # Units of effort that any program takes, and the entries of an inverse that count as one.
 _OVERHEAD, _INVERSE = 2000, 400
 
@@ -58,8 +57,8 @@ class LiftBounds:
 
     @classmethod
     def inner(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
-        """Bounds a hair inside the budget that the marginal p_x of the letters meets; its own lifts for one near 0."""
-        limits, mean_lifts = check_kind(budget), lifts @ p_x
+        """Bounds slightly inside the budget that the marginal p_x of the letters meets, or its own lifts near 0."""
+        limits, mean_lifts = check_kind(budget), product(lifts, p_x)
         thin = _least_sides(limits) < EQUALITY
         if np.all(thin):
             return cls(lifts, mean_lifts, mean_lifts)
@@ -71,25 +70,25 @@ class LiftBounds:
                 lifts, 0.0, math.inf, max(span - _MARGIN * (1 + span), mean_lifts.max() / mean_lifts.min() - 1)
             )
         lower = np.where(_is_too_loose(limits, lifts), LOOSEST, limits.lower)
-        low, high = _times(-lower) * (1 + _MARGIN), _times(limits.upper) * (1 - _MARGIN)
+        low, high = exp_each(-lower) * (1 + _MARGIN), exp_each(limits.upper) * (1 - _MARGIN)
         low, high = np.minimum(low, mean_lifts), np.maximum(high, mean_lifts)
         return cls._from_limits(lifts, np.where(thin, mean_lifts, low), np.where(thin, mean_lifts, high))
 
     @classmethod
     def outer(cls, lifts: Vector, budget: Budget, mean_lifts: Vector | float = 1.0) -> LiftBounds:
-        """Bounds that every posterior within the budget meets that can be one of a mixture of ``mean_lifts``."""
+        """Bounds that hold for every posterior within the budget that can be part of a mixture of ``mean_lifts``."""
         limits = check_kind(budget)
         if isinstance(limits, LDPBudget):
             return cls._from_limits(lifts, 0.0, math.inf, math.expm1(limits.eps) if limits.eps <= LOOSEST else None)
-        low = np.where(_is_too_loose(limits, lifts), 0.0, _times(np.negative(limits.lower)))
+        low = np.where(_is_too_loose(limits, lifts), 0.0, exp_each(np.negative(limits.lower)))
         # A lift that may not rise, or not fall, is the mean one in all of them.
         fixed = _least_sides(limits) == 0
         return cls._from_limits(
-            lifts, np.where(fixed, mean_lifts, low), np.where(fixed, mean_lifts, _times(limits.upper))
+            lifts, np.where(fixed, mean_lifts, low), np.where(fixed, mean_lifts, exp_each(limits.upper))
         )
 
     def equal(self, bounds: LiftBounds) -> bool:
-        """Return whether only the margin of `inner` stands between two bounds."""
+        """Return whether two bounds differ by the margin of `inner` only."""
         if (self.span is None) != (bounds.span is None):
             return False
         pairs = [(self.low, bounds.low), (self.high, bounds.high), (1 + (self.span or 0), 1 + (bounds.span or 0))]
@@ -109,17 +108,17 @@ class LiftBounds:
         return np.concatenate(rows if self.sides is None else [*rows, self.sides])
 
     def contains(self, v: Vector) -> Mask:
-        """Which points v, shape (K, n), are within up to 1e-11 of lift; the channel repairs what is left."""
-        lifts = v @ self.lifts.T
+        """Mask of points v, shape (K, n), within the bounds up to 1e-11 of lift; the channel repairs the difference."""
+        lifts = product(v, self.lifts.T)
         outside = np.maximum(self.low - lifts, lifts - self.high).max(axis=1)
         if self.span is not None:
             outside = lifts.max(axis=1) / (1 + self.span) - lifts.min(axis=1)
         if self.sides is not None:
-            outside = np.maximum(outside, -(v @ self.sides.T).min(axis=1, initial=0.0))
+            outside = np.maximum(outside, -product(v, self.sides.T).min(axis=1, initial=0.0))
         return (outside < _NEAR) & (np.abs(v.sum(axis=1) - 1) < _NEAR)
 
     def rows(self) -> tuple[Vector, Vector, Vector]:
-        """Rows that bind, shape (k, n), and what they are at least and at most; with n + 1 columns for a ratio.
+        """Rows that bind, shape (k, n), with lower and upper bounds; n + 1 columns for a ratio.
 
         The last variable is then a number t from the largest lift over 1 + span to the least.
         """
@@ -138,7 +137,7 @@ class LiftBounds:
         return np.concatenate([rows, sides]), np.append(low, np.zeros(len(sides))), highest
 
     def polytope(self, distribution: Vector | None = None) -> Polytope:
-        """Π; with a target's P(t|x) of shape (n_t, n), P(t|y) are further variables, which nothing binds."""
+        """Polytope Π; for a target's P(t|x), shape (n_t, n), it has unbounded variables for P(t|y) too."""
         rows, low, high = self.rows()
         body = Polytope.simplex(self.lifts.shape[1], rows.shape[1], self).add_rows(rows, low, high)
         if distribution is None:
@@ -178,14 +177,14 @@ class Polytope:
 
     @classmethod
     def simplex(cls, n: int, n_variables: int, bounds: LiftBounds | None = None) -> Polytope:
-        """All v, and other variables between 0 and 1."""
+        """Set of all v, with other variables between 0 and 1."""
         zeros, ones = np.zeros(n_variables), np.ones(n_variables)
         return cls(
             n, (np.arange(n_variables) < n)[None].astype(np.float64), np.ones(1), zeros, ones, slice(0, n), bounds
         )
 
     def add_rows(self, rows: Vector, low: Vector, high: Vector) -> Polytope:
-        """The points with low <= rows @ u <= high: each row is a new slack, so that bases once it joins stay bases."""
+        """Points with low <= rows @ u <= high: each row is a new slack, so that bases stay valid."""
         k, none = len(rows), np.zeros((len(rows), self.size - rows.shape[1]))
         return replace(
             self,
@@ -197,27 +196,27 @@ class Polytope:
 
     @property
     def n_spread(self) -> int:
-        """Entries that are spread."""
+        """Number of entries in the entropy."""
         return self.spread.stop - self.spread.start
 
     @property
     def n_rows(self) -> int:
-        """Equations, which is the size of a basis."""
+        """Number of equations, which is the size of a basis."""
         return len(self.rhs)
 
     @property
     def size(self) -> int:
-        """Variables, slacks included."""
+        """Number of variables, slacks included."""
         return len(self.lower)
 
     @property
     def work(self) -> int:
-        """Units of effort that a program takes: its entries, the inverse of its first basis, what every one costs."""
+        """Units of effort per program: its entries, the inverse of its first basis, and a fixed cost."""
         return self.n_rows * self.size + self.n_rows**3 // _INVERSE + _OVERHEAD
 
     @property
     def costs(self) -> Vector:
-        """Costs of variables beside the prices of letters, shape (size,)."""
+        """Costs of variables in addition to the prices of letters, shape (size,)."""
         return np.zeros(self.size)
 
     def point_costs(self, v: Vector) -> Vector:
@@ -229,39 +228,21 @@ class Polytope:
         return np.tile(self.pad_basis(np.zeros(1, np.intp)), (copies, 1))
 
     def pad_basis(self, basis: Codes) -> Codes:
-        """A basis of the first rows, with the slacks of later ones."""
+        """Extend a basis of the first rows with the slacks of later ones."""
         return np.append(basis, np.arange(self.size - self.n_rows + len(basis), self.size))
 
     def variable_entries(self, v: Vector) -> Vector:
-        """Entries that are spread, of one point v."""
-        return v if self.spread.start == 0 else self.matrix[-self.n_spread :, : self.n] @ v
+        """Entries in the entropy, for one point v."""
+        return v if self.spread.start == 0 else product(self.matrix[-self.n_spread :, : self.n], v)
 
     def contains(self, v: Vector) -> Mask:
-        """Which points v, shape (K, n), are within the bounds that it was made of."""
+        """Mask of points v, shape (K, n), within the bounds that the polytope was made from."""
         assert self.bounds is not None
         return self.bounds.contains(v)
 
 
-def basis_inverses(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
-    """Inverse basis matrices, shape (K, m, m), and which of them are regular; of the others zeros, which bound too.
-
-    Raises
-    ------
-    LinAlgError
-        If the bases are of other equations, as the outer polytope's are where the inner one binds more rows.
-    """
-    squares = matrix[:, basis].transpose(1, 0, 2)
-    inverses, regular = np.zeros(squares.shape), np.ones(len(squares), np.bool_)
-    try:
-        inverses[:] = np.linalg.inv(squares)
-    except np.linalg.LinAlgError:
-        regular[:] = np.linalg.slogdet(squares)[0] != 0
-        inverses[regular] = np.linalg.inv(squares[regular])
-    return inverses, regular
-
-
 def least_side(budget: LiftBudget | LDPBudget) -> float:
-    """Nats that bind whatever the other side allows, since the mean lift is 1; not of secrets of which nothing is told.
+    """Nats that bind however loose the other side is, since the mean lift is 1; not for excluded sensitive values.
 
     0 where nothing is told of any.
     """
@@ -269,11 +250,11 @@ def least_side(budget: LiftBudget | LDPBudget) -> float:
 
 
 def _least_sides(budget: LiftBudget | LDPBudget) -> Vector:
-    """Least sides of each secret, or of all."""
+    """Least binding sides of each sensitive value, or of all."""
     return np.asarray(budget.eps if isinstance(budget, LDPBudget) else np.minimum(budget.lower, budget.upper))
 
 
 def _is_too_loose(budget: LiftBudget, lifts: Vector) -> Mask:
-    """Mask of least lifts that are as good as 0, and may have to be."""
+    """Mask of least lifts that are effectively 0."""
     lower = np.asarray(budget.lower)
     return (lower > LOOSEST) & (lower < math.inf) & (lifts == 0).any()

@@ -1,8 +1,7 @@
-"""Posteriors within a budget on an average of the lifts: cuts that none of them passes, and what is surely one."""
+"""Posteriors within a budget on an average of the lifts: outer cuts, and a sufficient condition."""
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._util.arithmetic import exp_each, power, product, reduce_axis
 from sanitize._util.checks import Mask, Vector, exp
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, budget_in_nats
@@ -27,11 +27,6 @@ _NO_LIFT = 1e-75
 # Orders up to this are powers of no more than 1e150.
 _SQUARE = 2
 _HALVINGS = 50
-
-
-def reduce_axis(ufunc: np.ufunc, values: Vector, axis: int = 1) -> Vector:
-    """Reduce over an axis of a few entries, a slice at a time: a tenth of the time of NumPy's own way."""
-    return np.asarray(functools.reduce(ufunc, np.moveaxis(values, axis, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +59,9 @@ class PosteriorSet:
 
     @classmethod
     def from_budget(cls, joint: JointDistribution, budget: AveragedBudget) -> PosteriorSet:
-        """The posteriors of a distribution that meet a budget, whose limits on each lift are in order."""
+        """Build from a budget; its limits on each lift must be in the order of the sensitive symbols."""
         free = budget.limits or budget_in_nats(math.inf, math.inf)
-        most, least = (np.exp(side * np.ones(len(joint.p_s))) for side in (free.upper, np.negative(free.lower)))
+        most, least = (exp_each(side * np.ones(len(joint.p_s))) for side in (free.upper, np.negative(free.lower)))
         center = 0.0 if isinstance(budget, AlphaLiftBudget) else 1.0
         order = budget.alpha if isinstance(budget, AlphaLiftBudget) else 1.0 + isinstance(budget, Chi2LiftBudget)
         high, low = exp(budget.upper) - center, exp(budget.lower) - center
@@ -74,16 +69,16 @@ class PosteriorSet:
 
     @property
     def is_polytope(self) -> bool:
-        """True if `gain_cuts`, few enough to list, are all that is asked."""
+        """True if the set is exactly the polytope of `gain_cuts`, and they are few enough to list."""
         return self.order == 1 and math.isinf(self.low) and len(self.lifts) <= _MOST_SECRETS
 
     def contains(self, lifts: Vector) -> Mask:
-        """Which posteriors of lifts (K, n_s) are within the budget, and a hair inside where a side binds."""
+        """Mask of posteriors of lifts (K, n_s) within the budget, slightly inside if a side binds."""
         excess = self.budget.lift_excess(lifts.T, self.joint.p_s)
         return (excess <= 0) & ~(np.maximum(*self.sizes(lifts)) > 1 - _MARGIN)
 
     def sizes(self, lifts: Vector) -> tuple[Vector, Vector]:
-        """Share of each side's limit that is used, of lifts (..., n_s); limits go with the first."""
+        """Used share of each side's limit, for lifts (..., n_s); limits on lifts count with the first."""
         above, below = np.zeros(lifts.shape[:-1]), np.zeros(lifts.shape[:-1])
         if np.isfinite(self.most).any():
             above = reduce_axis(np.maximum, lifts / self.most, -1)
@@ -96,19 +91,19 @@ class PosteriorSet:
         return above, below
 
     def shrunk(self, share: float) -> PosteriorSet:
-        """The set of limits that are smaller by a share."""
+        """Set with limits reduced by a share."""
         fewer, more = 1 - share, 1 + share
         return replace(
             self, high=self.high * fewer, low=self.low * fewer, most=self.most * fewer, least=self.least * more
         )
 
     def norm(self, z: Vector) -> tuple[Vector, Vector]:
-        """The norm of z, shape (..., n_s), and its slope; no power overflows."""
+        """Norm of z, shape (..., n_s), and its slope, without overflow."""
         size, top = np.abs(z), np.ones(1)
         if self.order > _SQUARE:
             top = np.maximum(reduce_axis(np.maximum, size, -1)[..., None], SMALLEST_POSITIVE)
-        value = top * ((size / top) ** self.order @ self.joint.p_s)[..., None] ** (1 / self.order)
-        slope = self.joint.p_s * np.sign(z) * (size / np.maximum(value, SMALLEST_POSITIVE)) ** (self.order - 1)
+        value = top * power(product(power(size / top, self.order), self.joint.p_s)[..., None], 1 / self.order)
+        slope = self.joint.p_s * np.sign(z) * power(size / np.maximum(value, SMALLEST_POSITIVE), self.order - 1)
         return value[..., 0], slope
 
     def tangents(self, at: Vector, least: Vector, most: Vector) -> list[tuple[Vector, Vector]]:
@@ -132,14 +127,14 @@ class PosteriorSet:
         return planes + [(np.broadcast_to(row, at.shape), np.full(at.shape[:-1], end)) for row, end in pairs]
 
     def _limit_rows(self) -> tuple[Vector, Vector]:
-        """Rows a and ends b with a·l <= b for the limits on each lift."""
+        """Rows a and bounds b with a·l <= b for the limits on each lift."""
         above, below = np.isfinite(self.most), self.least > 0
         every = np.eye(len(self.most))
         ends = np.append(self.most[above] * (1 + _MARGIN), -self.least[below] * (1 - _MARGIN))
         return np.concatenate([every[above], -every[below]]), ends
 
     def surely_holds(self, lifts: Vector) -> Mask:
-        """Return whether all mixtures of points with lifts (K, k, n_s) are within, for convex sides exactly."""
+        """Return whether all mixtures of points with lifts (K, k, n_s) are in the set, exact for convex sides."""
         above, below = self.sizes(lifts)
         if self.center == 0:
             return reduce_axis(np.maximum, np.maximum(above, below)) < 1 - _MARGIN
@@ -151,34 +146,34 @@ class PosteriorSet:
         return holds & (self.norm(largest)[0] < self.low * (1 - _MARGIN))
 
     def border(self, q: Vector) -> Vector:
-        """Points at which the ways from P_X to points q, shape (K, n), leave the set; q itself if they do not."""
+        """Points at which the segments from P_X to points q, shape (K, n), leave the set; q if they do not."""
         p_x, inside, outside = self.joint.p_x, np.zeros((len(q), 1)), np.ones((len(q), 1))
         for _ in range(_HALVINGS):
             middle = (inside + outside) / 2
-            within = self.contains((p_x + middle * (q - p_x)) @ self.lifts.T)[:, None]
+            within = self.contains(product(p_x + middle * (q - p_x), self.lifts.T))[:, None]
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
         return np.asarray(p_x + outside * (q - p_x))
 
     def tangent_cuts(self, q: Vector) -> Vector:
-        """Rows a with a·v >= 0 for all posteriors v of the set, which touch it at points q, shape (k, n)."""
-        at = q @ self.lifts.T
+        """Rows a with a·v >= 0 for all posteriors v of the set, tangent to it at points q, shape (k, n)."""
+        at = product(q, self.lifts.T)
         ends = (np.broadcast_to(end, at.shape) for end in (self.lifts.min(axis=1), self.lifts.max(axis=1)))
-        return np.concatenate([most[:, None] - slope @ self.lifts for slope, most in self.tangents(at, *ends)])
+        return np.concatenate([most[:, None] - product(slope, self.lifts) for slope, most in self.tangents(at, *ends)])
 
     def gain_cuts(self) -> Vector:
-        """Rows a with a·q >= 0 for all posteriors of a polytope, and for these alone, shape (k, n).
+        """Rows a with a·q >= 0 exactly for the posteriors of a polytope, shape (k, n).
 
         The l1-lift is twice the most that some secrets together gain, Σ P(s) (l(s) - 1) over them.
         """
         chosen = np.array([*itertools.product((0.0, 1.0), repeat=len(self.lifts))])[1:-1]
         rows, ends = self._limit_rows()
-        gains = self.high / 2 - (chosen * self.joint.p_s) @ (self.lifts - 1)
-        return np.concatenate([gains, ends[:, None] - rows @ self.lifts])
+        gains = self.high / 2 - product(chosen * self.joint.p_s, self.lifts - 1)
+        return np.concatenate([gains, ends[:, None] - product(rows, self.lifts)])
 
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Cuts of posteriors in place of what may be known of a row; a set's budget is then asked of a channel, or none.
+    """Cuts of posteriors for what a reader may know about a row; they replace a set whose budget a channel must meet.
 
     Attributes
     ----------
@@ -191,8 +186,8 @@ class Cuts:
     within: PosteriorSet | None = None
 
     def cuts(self, _budget: object, p_x: Vector, *, is_inner: bool) -> Vector:
-        """The rows, a hair further inside for columns."""
-        return self.rows - (_MARGIN * (self.rows @ p_x)[:, None] if is_inner else 0.0)
+        """Rows of the polytope, moved inwards by a rounding margin for columns."""
+        return self.rows - (_MARGIN * product(self.rows, p_x)[:, None] if is_inner else 0.0)
 
     def excess(self, _budget: object, channel: Channel) -> Vector:
         """Leakage above the budget of each released symbol, shape (n_y,)."""

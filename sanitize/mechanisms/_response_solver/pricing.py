@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._util.arithmetic import basis_inverses, entr, product
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.limits import BLOCK_CELLS
-from sanitize.mechanisms._response_solver.columns import entr
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
-from sanitize.mechanisms._response_solver.polytope import basis_inverses
 
 if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
@@ -33,7 +32,7 @@ _TINY = 1e-11
 
 @dataclass(eq=False)
 class Pricer:
-    """Looks for columns of negative reduced cost and puts them into the pool.
+    """Search for columns of negative reduced cost, which are added to the pool.
 
     Attributes
     ----------
@@ -71,14 +70,14 @@ class Pricer:
         return np.minimum(price, price[np.isfinite(price)].max())
 
     def from_pool(self, mixture: Mixture, max_steps: int) -> int:
-        """Walk from vertices of a mixture; number of columns added."""
+        """Walk from vertices of a mixture; return the number of columns added."""
         starts = [self.pool.vertices[k] for k in mixture.chosen.tolist() if k in self.pool.vertices]
         if not starts:
             return 0
         return self._walk(mixture.mu, np.array([b for b, _ in starts]), np.array([u for _, u in starts]), max_steps)
 
     def from_random(self, mu: Vector, copies: int) -> int:
-        """Descend from random prices with each letter as the main one; number of columns added."""
+        """Descend from random prices with each letter as the main one; return the number of columns added."""
         n, before = self.polytope.n, len(self.pool)
         mains = np.concatenate([self.rng.permutation(n) for _ in range(copies)])
         for first in range(0, len(mains), self._batch()):
@@ -93,7 +92,7 @@ class Pricer:
         return len(self.pool) - before
 
     def from_points(self, mu: Vector, v: Vector, basis: Codes) -> int:
-        """Linearise H at points of Π, solve, repeat while it helps, then walk; number of columns added.
+        """Linearise H at points of Π, solve, repeat while it helps, then walk; return the number of columns added.
 
         H is concave, so the vertex that minimises its tangent is no worse than the point of tangency.
         """
@@ -115,11 +114,11 @@ class Pricer:
         return self._walk(mu, basis, at_upper, LONG_WALK)
 
     def _batch(self) -> int:
-        """Programs solved at a time, so that they fit in memory."""
+        """Number of programs solved at a time so that they fit in memory."""
         return max(1, min(_BATCH, BLOCK_CELLS // self.polytope.work))
 
     def _linear(self, cost: Vector, basis: Codes) -> tuple[Vector, Codes, Mask]:
-        """Vertices of Π of least linear costs (K, n), their bases, and which variables beside these are at the top."""
+        """Vertices of Π of least linear costs (K, n), their bases, and the mask of variables at the upper bound."""
         k, n, size = len(cost), self.polytope.n, self.polytope.size
         self.effort.spend(k * self.polytope.work * max(1, self.polytope.n_rows // _ROWS))
         padded = np.concatenate([cost, np.zeros((k, size - n))], axis=1)
@@ -128,7 +127,7 @@ class Pricer:
         return np.maximum(solved.point[:, :n], 0.0), solved.basis, solved.reduced < 0
 
     def _walk(self, mu: Vector, basis: Codes, at_upper: Mask, max_steps: int) -> int:
-        """Steepest descent over neighbouring vertices from each vertex; number of columns added on the way."""
+        """Walk by steepest descent over neighbouring vertices; return the number of columns added."""
         before, n, spread = len(self.pool), self.polytope.n, self.polytope.spread
         block = max(1, _WALK_CELLS // (self.polytope.n_rows * self.polytope.size))
         for first in range(0, len(basis), block):
@@ -161,7 +160,7 @@ def _basic_solution(polytope: Polytope, basis: Codes, at_upper: Mask) -> tuple[V
         raise np.linalg.LinAlgError("a basis is singular")
     fixed = np.where(at_upper, polytope.upper, polytope.lower)
     np.put_along_axis(fixed, basis, 0.0, axis=1)
-    target = polytope.rhs - fixed @ polytope.matrix.T
+    target = polytope.rhs - product(fixed, polytope.matrix.T)
     values = np.einsum("kij,kj->ki", inverse, target)
     left = target - np.einsum("ikj,kj->ki", polytope.matrix[:, basis], values)
     return inverse, values + np.einsum("kij,kj->ki", inverse, left)
@@ -170,10 +169,10 @@ def _basic_solution(polytope: Polytope, basis: Codes, at_upper: Mask) -> tuple[V
 def _neighbours(
     polytope: Polytope, mu: Vector, basis: Codes, at_upper: Mask, inverse: Vector, values: Vector
 ) -> tuple[Vector, Codes]:
-    """H - μ·v at the neighbour along each nonbasic variable, shape (K, N), and the row that leaves (-1: none)."""
+    """Value H - μ·v at the neighbour along each nonbasic variable, shape (K, N), and the row that leaves (-1: none)."""
     k, m = basis.shape
     n, spread = polytope.n, polytope.spread
-    change = (inverse.reshape(k * m, m) @ polytope.matrix).reshape(k, m, polytope.size)
+    change = product(inverse.reshape(k * m, m), polytope.matrix).reshape(k, m, polytope.size)
     change = np.where(at_upper[:, None, :], change, -change)
     room_down = (values - polytope.lower[basis])[:, :, None]
     room_up = (polytope.upper[basis] - values)[:, :, None]
@@ -200,7 +199,7 @@ def _neighbours(
 def _step(
     polytope: Polytope, basis: Codes, at_upper: Mask, inverse: Vector, entering: Codes, row: Codes
 ) -> tuple[Codes, Mask]:
-    """The neighbouring vertices themselves."""
+    """Move to the neighbouring vertices."""
     basis, at_upper = basis.copy(), at_upper.copy()
     flips = np.flatnonzero(row < 0)
     at_upper[flips, entering[flips]] ^= True

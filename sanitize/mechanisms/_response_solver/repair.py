@@ -1,4 +1,4 @@
-"""From posteriors and weights to the channel, repaired until it meets its budget as it is measured."""
+"""Channel from posteriors and weights, repaired until its measured leakage meets the budget."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import lsqr
 
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.tolerances import BUDGET
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._response_solver.posterior_set import Cuts
     from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
 
-_CORRECTIONS, _BALANCED, _EXACT = 4, 1e-14, 1e-15
+# Times that weights are corrected, errors that need none, the part of a squared slope that is none, steps per weight.
+_CORRECTIONS, _BALANCED, _EXACT, _GRADIENTS = 4, 1e-14, 1e-30, 4
 _LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
 
 
@@ -35,7 +35,7 @@ def response_channel(
     side: SideKnowledge | Cuts | None = None,
     groups: Codes | None = None,
 ) -> Channel:
-    """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
+    """Channel P(y|x) = weight(y) v_y(x) / P(x), with rows normalised to sum 1.
 
     Rows are normalised, so P_X is what it was, and columns move by rounding. Where one then exceeds the budget,
     which happens beside bounds of 1e-11 and for released symbols of probability 1e-12, a share of another
@@ -90,23 +90,40 @@ def response_channel(
 
 
 def _balance_masses(columns: sparse.csc_array, weights: Vector, p_x: Vector) -> sparse.csc_array:
-    """Masses weight(y) v_y(x), so corrected that they sum to P_X in every digit; the linear program leaves 1e-10.
+    """Correct the masses weight(y) v_y(x) so that they sum to P_X exactly; the linear program errs by 1e-10.
 
     Columns may be nearly alike, so the smallest relative change of the weights that does it is taken.
     """
     owner = np.arange(len(weights)).repeat(np.diff(columns.indptr))
     masses, factor = columns.data * weights[owner], np.ones(len(weights))
     shares = sparse.csc_array((masses / p_x[columns.indices], columns.indices, columns.indptr), shape=columns.shape)
-    error = np.asarray(1 - np.bincount(shares.indices, shares.data, len(p_x)))
+    error: Vector = np.asarray(1.0 - np.bincount(shares.indices, shares.data, len(p_x)))
     for _ in range(_CORRECTIONS):
         if np.abs(error).max() < _BALANCED:
             break
-        trial = factor + lsqr(shares, error, atol=_EXACT, btol=_EXACT, conlim=0, iter_lim=4 * len(weights))[0]
+        trial = factor + _least_change(shares, error)
         remains = 1 - shares @ trial
         if not (trial > 0).all() or np.abs(remains).max() >= np.abs(error).max():
             break
         factor, error = trial, remains
     return sparse.csc_array((masses * factor[owner], columns.indices, columns.indptr), shape=columns.shape)
+
+
+def _least_change(shares: sparse.csc_array, error: Vector) -> Vector:
+    """Smallest change of the weights that removes the error, by conjugate gradients on its square."""
+    change, slope = np.zeros(shares.shape[1]), shares.T @ error
+    way, first = slope, float((slope * slope).sum())
+    size = first
+    for _ in range(_GRADIENTS * len(change)):
+        if size <= _EXACT * first:
+            break
+        moved = shares @ way
+        step = size / float((moved * moved).sum())
+        change, error = change + step * way, error - step * moved
+        slope = shares.T @ error
+        last, size = size, float((slope * slope).sum())
+        way = slope + size / last * way
+    return change
 
 
 def _lend(
@@ -118,7 +135,7 @@ def _lend(
     worst: Vector | None,
     group: Codes,
 ) -> sparse.csc_array:
-    """Masses after each symbol that is over has got, for its share, a part of the symbol that helps it most.
+    """Masses after each symbol over its budget gets a part of the symbol that helps it most.
 
     Under a set of distributions, or beside what may be known, that is the one furthest inside in its own ``worst``
     case: posteriors within the budget in all of them form a cone.
@@ -149,7 +166,7 @@ def _lend(
 def _merge(
     mass: sparse.csc_array, share: Vector, rare: int, p_y: Vector, group: Codes
 ) -> tuple[sparse.csc_array, Vector]:
-    """A symbol that cannot be brought inside, merged into the likeliest of the others of its group."""
+    """Merge a symbol that cannot be repaired into the likeliest other symbol of its group."""
     options = np.setdiff1d(np.flatnonzero(group == group[rare]), [rare])
     labels = np.arange(len(p_y))
     labels[rare] = options[np.argmax(p_y[options])]
@@ -159,7 +176,7 @@ def _merge(
 
 
 def _response_names(channel: Channel) -> Alphabet:
-    """Released symbols of a response, named by the public symbols that they may stand for, in the order of those.
+    """Released symbols of a response, named by the public symbols that they may stand for, in their order.
 
     Without their shares, and not in the order of them: those are figures of the table, and would stand in every row.
     """
@@ -175,6 +192,6 @@ def _response_names(channel: Channel) -> Alphabet:
 
 
 def channel_posteriors(p_x: Vector, channel: Channel) -> Vector:
-    """P(x|y) of a channel, shape (n_y, n_x)."""
+    """Posteriors P(x|y) of a channel, shape (n_y, n_x)."""
     masses = channel.matrix * p_x[:, None]
     return np.asarray((masses / masses.sum(axis=0)).T)

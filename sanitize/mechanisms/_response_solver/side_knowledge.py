@@ -1,4 +1,4 @@
-"""Side knowledge of a reader about a row: cuts of posteriors, and the excess of a channel, in each case of it."""
+"""Side knowledge of a reader about a row: cuts of posteriors, and a channel's excess, in each case."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._util.arithmetic import product
 from sanitize._util.checks import Vector, doubles
 from sanitize._util.tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidParameter
@@ -27,7 +28,7 @@ _NOTHING_TO_LEARN = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class SideKnowledge:
-    """Cases w of what may be known, with (S, W) - X - Y: in each, the lift is P(s|y,w) / P(s|w).
+    """Cases w that a reader may know, with (S, W) - X - Y: in each, the lift is P(s|y,w) / P(s|w).
 
     P(s,w|y) is the mean of P(s,w|x) over the posterior v of a released symbol y, so that a budget in the case w is
     linear in v, as it is where nothing is known: Σ_x v(x) P(w|x) (l_w(s,x) - low) >= 0, and the same for what is high,
@@ -48,7 +49,7 @@ class SideKnowledge:
     def from_columns(
         cls, joint: JointDistribution, side_columns: str | Sequence[str] | ArrayLike
     ) -> SideKnowledge | None:
-        """From public columns, any part of which may be known, or from P(w, s, x); None where nothing is known."""
+        """Build from public columns that may be known in any part, or from P(w, s, x); None if nothing is known."""
         if isinstance(side_columns, str):
             side_columns = [side_columns]
         if isinstance(side_columns, list | tuple) and all(isinstance(name, str) for name in side_columns):
@@ -63,13 +64,12 @@ class SideKnowledge:
         return cls(masses) if len(masses) else None
 
     def cuts(self, budget: LiftBudget | LDPBudget, p_x: Vector, *, is_inner: bool) -> Vector:
-        """Rows a with a·v >= 0 for posteriors that are within the budget in every case, shape (k, n_x)."""
+        """Rows a with a·v >= 0 for posteriors within the budget in every case, shape (k, n_x)."""
         rows = [np.zeros((0, len(p_x)))]
         for lifts, mass in zip(self._lifts(self.masses)[0], self.masses.sum(axis=1), strict=True):
             prior = mass / mass.sum()
-            bounds = (
-                LiftBounds.inner(lifts, budget, prior) if is_inner else LiftBounds.outer(lifts, budget, lifts @ prior)
-            )
+            mean = None if is_inner else product(lifts, prior)
+            bounds = LiftBounds.inner(lifts, budget, prior) if mean is None else LiftBounds.outer(lifts, budget, mean)
             rows.append(bounds.cuts() * (mass / p_x))
         every = np.concatenate(rows)
         return every[every.min(axis=1) < -_NOTHING_TO_LEARN]
@@ -82,7 +82,7 @@ class SideKnowledge:
         return np.max(excesses, axis=0)
 
     def _lifts(self, masses: Vector) -> tuple[Vector, Vector]:
-        """Lifts of each case, shape (n_w, n_s, n), and P(s|w); 1 where a case has no s, or no symbol."""
+        """Lifts of each case, shape (n_w, n_s, n), and P(s|w); 1 if a case lacks s or the symbol."""
         total, p_s = masses.sum(axis=1, keepdims=True), self.masses.sum(axis=2)
         p_s /= p_s.sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,15 +1,15 @@
-"""The best mixture of all vertices of Π, where they are few enough to list: double description, then one program."""
+"""Best mixture of all vertices of Π, if they are few enough to list: double description, then one program."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._util.arithmetic import basis_inverses, product
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.limits import BLOCK_CELLS
 from sanitize.mechanisms._response_solver.columns import NOTHING, Loss, Mixture
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
-from sanitize.mechanisms._response_solver.polytope import basis_inverses
 
 # Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
 _MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
@@ -22,7 +22,7 @@ _POSITIVE, _EXACT = 1e-13, 1e-12
 def mix_all_vertices(
     outer: Vector, inner: Vector, p_x: Vector, gap: float, loss: Loss
 ) -> tuple[Vector, Mixture, float, int] | None:
-    """Posteriors chosen, shape (k, n), their mixture, its lower bound, and how many vertices there are.
+    """Chosen posteriors, shape (k, n), their mixture, its lower bound, and the number of vertices.
 
     The value and its bound are beyond Σ P(x) H(T|x), which no response can lower. None where there are too many
     vertices, or rounding leaves a doubt or a gap: the other route is for these.
@@ -48,8 +48,8 @@ def mix_all_vertices(
     if mixture is None:
         return None
     # No mixture of posteriors within the budget has a lower value: they are mixtures of these vertices, H is concave.
-    lowest = float(((cost if inner is outer else _costs(around, loss)) - around @ mixture.mu).min())
-    bound = float(mixture.mu @ p_x) + min(lowest, 0.0)
+    lowest = float(((cost if inner is outer else _costs(around, loss)) - product(around, mixture.mu)).min())
+    bound = float(product(mixture.mu, p_x)) + min(lowest, 0.0)
     chosen = within[mixture.chosen]
     # A letter may be so rare that its share of every posterior is rounding.
     if mixture.value - bound > gap or not (chosen > NOTHING).any(axis=0).all():
@@ -58,8 +58,8 @@ def mix_all_vertices(
 
 
 def _costs(points: Vector, loss: Loss) -> Vector:
-    """Loss at points beyond what their letters alone leave open, in nats."""
-    return np.maximum(loss.entropies(points) - points @ loss.symbol_entropies(points.shape[1]), 0.0)
+    """Loss at points beyond the loss of their letters alone, in nats."""
+    return np.maximum(loss.entropies(points) - product(points, loss.symbol_entropies(points.shape[1])), 0.0)
 
 
 def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAIRS) -> Vector | None:
@@ -122,7 +122,7 @@ def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _M
 
 
 def _count_facet_vertices(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> Codes:
-    """How many vertices lie on all the facets of each row, a block of rows at a time."""
+    """Number of vertices on all the facets of each row, computed for blocks of rows."""
     block = max(1, BLOCK_CELLS // len(on_facet))
     counts = [
         (rows @ on_facet.T > rows.sum(axis=1, keepdims=True) - 0.5).sum(axis=1)
@@ -132,7 +132,7 @@ def _count_facet_vertices(shared: NDArray[np.float32], on_facet: NDArray[np.floa
 
 
 def best_mixture(points: Vector, cost: Vector, p_x: Vector) -> Mixture | None:
-    """Min Σ β cost with Σ β v = P_X, β >= 0; None where rounding keeps the simplex method from an accurate optimum.
+    """Solve min Σ β cost with Σ β v = P_X, β >= 0; None if rounding prevents an accurate optimum.
 
     It starts from the letters alone, of which nothing may be taken: those that stay in the last basis are where points
     tell nothing of each other. Dense, for a few dozen letters.
@@ -153,13 +153,13 @@ def best_mixture(points: Vector, cost: Vector, p_x: Vector) -> Mixture | None:
     basis = solve_batch(program, (k + np.arange(n))[None]).basis[0]
     # The mixture of the last basis, solved afresh and refined once.
     columns = every[basis]
-    inverses, is_regular = basis_inverses(every.T, basis[None])
-    weights = inverses[0] @ p_x
-    weights += inverses[0] @ (p_x - weights @ columns)
+    (inverse,), is_regular = basis_inverses(every.T, basis[None])
+    weights = product(inverse, p_x)
+    weights += product(inverse, p_x - product(weights, columns))
     is_listed, least = basis < k, _POSITIVE * p_x.min()
-    is_exact = (np.abs(p_x - weights[is_listed] @ columns[is_listed]) < _EXACT * p_x).all()
+    is_exact = (np.abs(p_x - product(weights[is_listed], columns[is_listed])) < _EXACT * p_x).all()
     if not (is_regular.all() and is_exact and weights[is_listed].min() > -least):
         return None
     is_used = is_listed & (weights > least)
-    value = float(weights[is_listed] @ costs[basis[is_listed]])
-    return Mixture(value, costs[basis] @ inverses[0], basis[is_used], weights[is_used])
+    value = float(product(weights[is_listed], costs[basis[is_listed]]))
+    return Mixture(value, product(costs[basis], inverse), basis[is_used], weights[is_used])

@@ -1,4 +1,4 @@
-"""Choosing a budget: the tightest one that keeps enough, or the most useful one that leaks little enough."""
+"""Choice of a budget: the tightest one that keeps enough, or the most useful one that leaks little enough."""
 
 from __future__ import annotations
 
@@ -15,53 +15,34 @@ from sanitize.core.lifts import log_lift
 from sanitize.core.measures import mutual_information
 from sanitize.errors import InfeasibleTarget, InvalidParameter
 from sanitize.mechanisms import subset_merging
-from sanitize.release.choosing._curve import curve_point, make_design, measure_design, mechanism_name
-from sanitize.release.choosing._mechanism import most_useful_so_far
-from sanitize.report import TradeoffCurve, TradeoffPoint
+from sanitize.release.choosing._candidates import Candidate, mechanism_name, most_useful_so_far
+from sanitize.report import TradeoffCurve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sanitize.core.budgets import Budget
-    from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
     from sanitize.release.choosing._curve import Mechanism
-    from sanitize.report import LeakageReport
 
 
-@dataclass(frozen=True)
-class Suggestion:
-    """A budget that fulfils a wish, with the channel it gives and the figures that were measured. Frozen.
+@dataclass(frozen=True, eq=False)
+class Suggestion(Candidate):
+    """A candidate that meets the target; its report has every tried budget as a curve. Frozen.
 
     Attributes
     ----------
-    budget : Budget
-    channel : Channel
-        What the mechanism designed for the budget.
-    report : LeakageReport
-        Of that channel, with every budget that was tried as its curve.
-    point : TradeoffPoint
-        The figures in short.
     leakage : float
         The measure that was asked for, in its unit.
     """
 
-    budget: Budget
-    channel: Channel = field(repr=False)
-    report: LeakageReport = field(repr=False)
-    point: TradeoffPoint = field(repr=False)
     leakage: float
 
     @property
     def curve(self) -> TradeoffCurve:
-        """Every budget that was tried, tightest first."""
+        """Points of every tried budget, tightest first."""
         assert self.report.curve is not None
         return self.report.curve
-
-    @property
-    def normalized_utility(self) -> float:
-        """I(X;Y) / H(X), between 0 and 1."""
-        return self.point.normalized_utility
 
     def __str__(self) -> str:
         return f"{self.budget!r}\n\n{self.curve.to_text(chosen=self.point)}"
@@ -69,7 +50,7 @@ class Suggestion:
 
 @dataclass
 class _Trials:
-    """Budgets tried so far, with the channels designed for them, and the best of them."""
+    """Budgets tried so far, with their channels, and the best of them."""
 
     joint: JointDistribution
     mechanism: Mechanism
@@ -84,12 +65,9 @@ class _Trials:
     def fulfils(self, eps: float) -> bool:
         """Design and measure the channel of a budget, unless that was done, and judge it."""
         if eps not in self.tried:
-            budget = self.family(eps)
-            design = make_design(self.joint, self.mechanism, budget)
-            leakage = float(self.measure(self.joint.push(design.channel)))
-            self.tried[eps] = Suggestion(
-                budget, design.channel, design.report, curve_point(budget, design.report), leakage
-            )
+            candidate = Candidate.design(self.joint, self.mechanism, self.family(eps))
+            leakage = float(self.measure(self.joint.push(candidate.channel)))
+            self.tried[eps] = Suggestion(**vars(candidate), leakage=leakage)
         return self.wish(self.utility(eps), self.tried[eps].leakage)
 
     def utility(self, eps: float) -> float:
@@ -97,22 +75,22 @@ class _Trials:
         return self.tried[eps].normalized_utility
 
     def judge(self, grid: list[float], *, until: bool) -> list[bool]:
-        """Return whether each budget of the grid fulfils the wish.
+        """Return whether each budget of the grid meets the target.
 
         Some mechanisms, such as randomized response, want budgets beyond the log-lifts of the distribution: the largest
         is doubled as long as more may be kept and the last one does not judge as ``until``.
         """
-        measure_design = [self.fulfils(eps) for eps in grid]
+        fulfilled = [self.fulfils(eps) for eps in grid]
         # How often the largest budget is doubled where a mechanism wants more than the log-lifts of the distribution.
         for _ in range(6):
-            if measure_design[-1] is until or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
+            if fulfilled[-1] is until or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
                 break
             grid.append(2 * grid[-1])
-            measure_design.append(self.fulfils(grid[-1]))
-        return measure_design
+            fulfilled.append(self.fulfils(grid[-1]))
+        return fulfilled
 
     def halve(self, fails: float, holds: float) -> None:
-        """Try budgets between one that fails the wish and one that fulfils it, ever nearer to the edge."""
+        """Try budgets between one that fails the target and one that meets it, by bisection."""
         # Halvings of the interval around the answer: a millionth of the distance between two points of the grid.
         for _ in range(20):
             middle = (fails + holds) / 2
@@ -124,7 +102,7 @@ class _Trials:
                 fails = middle
 
     def suggestion(self) -> Suggestion:
-        """The best budget tried, its report carrying all of them."""
+        """Best budget tried; its report has all tried budgets."""
 
         def rank(eps: float) -> tuple[bool, float, float]:
             ok = self.fulfils(eps)
@@ -137,12 +115,7 @@ class _Trials:
         # A point for each budget; where the design for a tighter one keeps more, that one, as it is within both.
         for trial, better in zip(tried, (tried[place] for place in best), strict=True):
             is_own = trial is better or trial is best_trial
-            report = (
-                trial.report
-                if is_own
-                else measure_design(self.joint, better.channel, trial.budget, better.report.facts)
-            )
-            points.append(curve_point(trial.budget, report))
+            points.append((trial if is_own else better.within(self.joint, trial.budget)).point)
         curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(points), best_trial.report.measures)
         return replace(best_trial, report=best_trial.report.with_curve(curve))
 
@@ -157,7 +130,7 @@ def suggest_budget(
     family: Callable[[float], Budget] = LiftBudget.symmetric,
     n_points: int = 33,
 ) -> Suggestion:
-    """Budget that keeps enough of X, or that leaks little enough about S; give one of the two wishes.
+    """Tightest budget that keeps enough of X, or most useful budget that leaks little enough about S.
 
     Mechanisms that search are not monotone: the design for a looser budget may keep less. So budgets are tried and
     their channels measured: 0, quantiles of the log-lifts of the distribution (where symbols become low-risk) and a
@@ -238,7 +211,7 @@ def suggest_budget(
 
 
 def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion:
-    """Most useful budget tried whose channel is within the limit."""
+    """Most useful tried budget whose channel is within the limit."""
     within = trials.judge(grid, until=False)
     if not any(within):
         nearest = trials.suggestion()
@@ -256,7 +229,7 @@ def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion
 
 
 def _grid(joint: JointDistribution, n_points: int) -> list[float]:
-    """Budgets to try first, ascending from 0 to where nothing finite is high-risk any more."""
+    """Budgets to try first, ascending from 0 until nothing is high-risk at a finite limit."""
     logs = log_lift(joint)
     top, bottom = logs.max(axis=0), logs.min(axis=0)
     critical = np.concatenate([np.maximum(top, -bottom), top - bottom, top])

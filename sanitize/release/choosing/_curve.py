@@ -1,18 +1,18 @@
-"""The privacy-utility curve of a mechanism on a distribution: what each budget leaks and keeps, measured."""
+"""Privacy-utility curve of a mechanism on a distribution: measured leakage and utility for each budget."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sanitize._util.tolerances import BUDGET
-from sanitize.core.budgets import Budget, ChannelBudget
 from sanitize.errors import InvalidParameter
-from sanitize.report import LeakageReport, ReleaseFacts, TradeoffCurve, TradeoffPoint
+from sanitize.release.choosing._candidates import Candidate, mechanism_name
+from sanitize.report import TradeoffCurve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from sanitize.core.budgets import Budget
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
@@ -60,65 +60,16 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
     wanted = list(budgets)
     if not wanted:
         raise InvalidParameter("tradeoff_curve needs at least one budget, for example [0.1, 0.5, 1, 2]")
-    name = mechanism_name(mechanism)
-    designs = [make_design(joint, mechanism, budget) for budget in wanted]
-    reports = [_most_useful(joint, design, designs) for design in designs]
-    points = tuple(curve_point(budget, report) for budget, report in zip(wanted, reports, strict=True))
-    return TradeoffCurve(name, points, reports[0].measures)
+    candidates = [Candidate.design(joint, mechanism, budget) for budget in wanted]
+    points = tuple(_most_useful(joint, candidate, candidates).point for candidate in candidates)
+    return TradeoffCurve(mechanism_name(mechanism), points, candidates[0].report.measures)
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
-    """A budget, the channel that a mechanism made for it, and the report of that channel."""
-
-    budget: Budget | float
-    channel: Channel
-    report: LeakageReport
-
-    @property
-    def utility(self) -> float:
-        """I(X;Y) / H(X)."""
-        return float(self.report.summary["normalized_utility"])
-
-    def serves(self, joint: JointDistribution, budget: Budget | float) -> bool:
-        """Return whether the channel is within another budget."""
-        if isinstance(budget, ChannelBudget):
-            return False
-        if isinstance(budget, Budget):
-            return bool(budget.excess(joint.push(self.channel)).max() <= 0)
-        return not isinstance(self.budget, Budget) and self.budget <= budget
-
-
-def _most_useful(joint: JointDistribution, own_design: Design, designs: Sequence[Design]) -> LeakageReport:
-    """Report of the design that keeps most within a budget; of its own, unless another keeps more."""
-    for candidate in sorted(designs, key=lambda design: -design.utility):
-        if candidate.utility <= own_design.utility + BUDGET:
+def _most_useful(joint: JointDistribution, own: Candidate, candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate that keeps most within a budget; its own design unless another keeps more."""
+    for candidate in sorted(candidates, key=lambda candidate: -candidate.normalized_utility):
+        if candidate.normalized_utility <= own.normalized_utility + BUDGET:
             break
-        if candidate.serves(joint, own_design.budget):
-            return measure_design(joint, candidate.channel, own_design.budget, candidate.report.facts)
-    return own_design.report
-
-
-def make_design(joint: JointDistribution, mechanism: Mechanism, budget: Budget | float) -> Design:
-    """Design of a mechanism; a channel over a `Budget` is refused."""
-    facts = ReleaseFacts(mechanism=mechanism_name(mechanism))
-    channel = mechanism(joint, budget)
-    return Design(budget, channel, measure_design(joint, channel, budget, facts))
-
-
-def measure_design(
-    joint: JointDistribution, channel: Channel, budget: Budget | float, facts: ReleaseFacts
-) -> LeakageReport:
-    """Report of a channel by any budget that it is within."""
-    limit = budget if isinstance(budget, Budget) else None
-    return LeakageReport.measure(joint, channel, limit, facts=facts).require()
-
-
-def curve_point(budget: Budget | float, report: LeakageReport) -> TradeoffPoint:
-    """Point of a curve from a report."""
-    return TradeoffPoint(budget, report.measures, len(report.excess))
-
-
-def mechanism_name(mechanism: Mechanism) -> str:
-    """Name of a mechanism in words, as reports say it."""
-    return str(getattr(mechanism, "__name__", type(mechanism).__name__)).replace("_", " ").strip("<>")
+        if candidate.serves(joint, own.budget):
+            return candidate.within(joint, own.budget)
+    return own

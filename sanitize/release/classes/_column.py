@@ -1,4 +1,4 @@
-"""One column of a generated table: groups of values that the model speaks of, and how each group is written."""
+"""One column of a generated table: groups of values for the model, and the values written for each group."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from sanitize.release.classes._numbers import (
     from_numbers,
     multiples,
     next_number,
+    remainder_counts,
     roundest,
     step_range,
     storage_type,
@@ -45,14 +46,16 @@ _DECLARED = 100
 _FINER = 3
 # Rows over which the key draws where each edge lies: one more row moves it one time in so many.
 _SPREAD = 20
-# Shares of that for one column: of its two ends, of what many rows are, twice, of its unit, of the places at which a
-# few numbers stand, and of the cuts between.
+# Shares of that for one column, a place each, so that no two edges move together: of its two ends, of what many rows
+# are, twice, of its unit, of the places at which a few numbers stand, and of the cuts between.
 N_SHARES = 128
 _LOWEST, _HIGHEST, _OFTEN, _HEAVY, _UNIT, _SPARSE, _CUTS = range(7)
+# Numbers are far from a value of many rows where they lie so many times closer to others.
+_FAR = 4
 
 
 class ClassColumn(Declared, frozen=True, eq=False, dict=True):
-    """Groups of the values of one column, and the values that each group is written as.
+    """Groups of the values of one column, and the values that are written for each group.
 
     Attributes
     ----------
@@ -75,9 +78,9 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         Steps of numbers between edges; 0 for real numbers.
     unit_weights : ndarray of int, shape (n_units,)
     pooled : Arrow array
-        Values of a hierarchy that stand for an ancestor.
+        Values of a hierarchy that are written as an ancestor, in some rows at least.
     pool : Arrow array
-        The ancestor of each of them.
+        The nearest ancestor that each of them is written as; they are in its bin.
     """
 
     name: str
@@ -129,12 +132,12 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _rest(self) -> Codes:
-        """Outcome of each bin that stands for its other values."""
+        """Outcome of each bin that stands for its remaining values."""
         return np.searchsorted(self.bins, np.arange(len(self.groups)), side="right") - 1
 
     @cached_property
     def is_value(self) -> NDArray[np.bool_]:
-        """Which outcomes are one value, or missing."""
+        """Mask of outcomes that are a single value or missing."""
         result = np.ones(len(self.places), bool)
         result[self._rest] = False
         return result
@@ -149,21 +152,47 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return self.value_groups(values)[codes]
 
     def encode_outcomes(self, column: Any) -> Codes:
-        """Outcome that each row of any column of this name is written as, the last for missing."""
+        """Outcome written for each row of any column of this name, the last one for missing."""
         values, codes = factorize(as_arrow(column, self.name), self.name)
         return np.append(self.outcomes(values), len(self.places) - 1)[codes]
 
     def value_groups(self, values: pa.Array) -> NDArray[np.int32]:
-        """Group of each of some distinct values, and of missing last."""
+        """Group of each distinct value, and of missing at the end."""
         return np.append(self.groups, self.n_groups - 1)[np.append(self.find_bins(values), -1)].astype(np.int32)
 
     def outcomes(self, values: pa.Array) -> Codes:
-        """Outcome that each of some values is written as, or that stands for values like it."""
-        bins, places = self.find_bins(values), look_up(self._pool(values), self.values)
-        residual = self._rest
-        listed = np.full(len(self.values) + 1, -1)
-        listed[self.places[self.places >= 0]] = np.flatnonzero(self.places >= 0)
-        return np.where(places >= 0, listed[np.maximum(places, 0)], residual[bins])
+        """Outcome that is written for each value, or that stands for similar values."""
+        bins = self.find_bins(values)
+        own, ancestor = (self._find(bins, names) for names in (values, self._pool(values)))
+        return np.where(own >= 0, own, np.where(ancestor >= 0, ancestor, self._rest[bins]))
+
+    def all_outcomes(self, values: pa.Array, above: Mapping[str, tuple[str, ...]]) -> list[Codes]:
+        """Outcomes of some values, then those of their ancestors, nearest first; -1 if there is none."""
+        found = [self.outcomes(values)]
+        if not len(self.pooled):
+            return found
+        bins, pooled = self.find_bins(values), {*self.pooled.to_pylist()}
+        paths = [(value, above[value] if value in pooled else ()) for value in values.to_pylist()]
+        for height in range(max((len(path) for _, path in paths), default=0)):
+            names = [path[height] if path else value for value, path in paths]
+            outcomes = self._find(bins, pa.array(names, values.type))
+            found.append(np.where(np.any([outcomes == earlier for earlier in found], axis=0), -1, outcomes))
+        return found
+
+    def _find(self, bins: Codes, names: pa.Array) -> Codes:
+        """Outcome of each bin that is a single value; -1 if it has none."""
+        places, (keys, outcomes) = look_up(names, self.values), self._value_outcomes
+        wanted = bins * np.int64(len(self.values)) + places
+        at = np.searchsorted(keys, wanted)
+        return np.where((places >= 0) & (keys[at] == wanted), outcomes[at], -1)
+
+    @cached_property
+    def _value_outcomes(self) -> tuple[NDArray[np.int64], Codes]:
+        """Bin and value of outcomes as one ascending number, and the outcomes; the last stands for none."""
+        outcomes = np.flatnonzero(self.is_value & (self.places >= 0))
+        keys = self.bins[outcomes] * np.int64(len(self.values)) + self.places[outcomes]
+        order = np.argsort(keys)
+        return np.append(keys[order], np.iinfo(np.int64).max), np.append(outcomes[order], -1)
 
     def _pool(self, values: pa.Array) -> pa.Array:
         if not len(self.pooled):
@@ -173,7 +202,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return all_values.take(pa.array(np.where(place >= 0, len(values) + place, np.arange(len(values)))))
 
     def find_bins(self, values: pa.Array) -> Codes:
-        """Bin of each of some distinct values."""
+        """Bin of each distinct value."""
         if not len(values) or not len(self.groups):
             return np.zeros(len(values), np.intp)
         if is_ordered(values.type, self.name) != self.is_ordered:
@@ -194,11 +223,11 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         )
 
     def draw_outcomes(self, groups: Codes, words: NDArray[np.uint64]) -> Codes:
-        """Outcome of rows in these groups, from words of 32 bits."""
+        """Draw outcomes of rows in these groups, from 32-bit random words."""
         return draw_listed(self._cumulative, self.first[groups], self.first[groups + 1], words)
 
     def write(self, outcomes: Codes, words: NDArray[np.uint64]) -> pa.Array:
-        """Values of rows with these outcomes, from words of 64 bits."""
+        """Draw values of rows with these outcomes, from 64-bit random words."""
         places = self.places[outcomes].astype(np.int64)
         between = np.flatnonzero(places == BETWEEN)
         if not self.is_ordered:
@@ -210,7 +239,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _steps(self) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.int64]]:
-        """First multiple, how many, and weight of each unit in each bin, shape (n_units, n_bins)."""
+        """First multiple, number of multiples, and weight of each unit in each bin, shape (n_units, n_bins)."""
         edges, n = self.edges.to_numpy(), len(self.groups)
         kind = np.uint64 if edges.dtype == np.uint64 else np.int64
         first, spans = np.zeros((len(self.units), n), kind), np.zeros((len(self.units), n), np.uint64)
@@ -223,7 +252,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return first, spans, np.where(spans > 0, self.unit_weights[:, None], 0)
 
     def _draw_within_bins(self, bins: Codes, words: NDArray[np.uint64]) -> NDArray[Any]:
-        """Numbers within bins: a unit is drawn, then one of its multiples."""
+        """Draw numbers within bins: a unit first, then one of its multiples."""
         first, spans, weights = self._steps
         edges, is_real = self.edges.to_numpy(), self.edges.type == pa.float64()
         totals = np.cumsum(weights, axis=0)[:, bins]
@@ -244,14 +273,14 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return numbers
 
     def is_of(self, edges: Sequence[Any], above: Mapping[str, tuple[str, ...]]) -> bool:
-        """Return whether it keeps to declared edges, if there are any, and each rare value to one of its ancestors."""
+        """Return whether the column respects declared edges, and writes each rare value as one of its ancestors."""
         own = self.edges.to_numpy(zero_copy_only=False)
         is_cut = len(edges) < 2 or np.array_equal(own, np.unique(np.array(edges, own.dtype)))
         pairs = zip(self.pooled.to_pylist(), self.pool.to_pylist(), strict=True)
         return is_cut and all(ancestor in above.get(value, ()) for value, ancestor in pairs)
 
     def may_print(self, column: ArrowColumn) -> bool:
-        """Return whether every value of a column is one that may be written."""
+        """Return whether every value of a column may be written."""
         values, codes = factorize(column, self.name)
         if (codes < 0).any() and not (self.places == MISSING).any():
             return False
@@ -260,7 +289,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return not len(strange) or self.is_ordered
 
     def count_replaced(self, column: ArrowColumn) -> tuple[float, int]:
-        """How many rows are written as others on average, and how many numbers lie outside the edges."""
+        """Expected number of rows written with another value, and the number of values outside the edges."""
         values, codes = factorize(column, self.name)
         rows = np.bincount(codes[codes >= 0], minlength=len(values))
         if self.is_ordered and len(self.edges):
@@ -291,7 +320,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         shares: Vector | None = None,
         lists_all: bool = False,
     ) -> Self:
-        """Learn groups of a column, at most about so many, and what each is written as.
+        """Learn groups of a column, up to about a given number, and the values written for each.
 
         Parameters
         ----------
@@ -309,12 +338,23 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         edges : sequence of numbers, optional
             Of an ordered column, in place of learned ones.
         above : mapping of value to names, optional
-            Ancestors of text, the nearest first: rare values are written as one.
+            Ancestors of text, the nearest first: rows in which a value is too rare are written as one.
         shares : ndarray of float in [0, 1), shape (N_SHARES,), optional
             Drawn with a key: where between rows each edge of numbers lies, so that none tells of one row.
         lists_all : bool, optional
             Write every value that is not rare as itself.
+
+        Raises
+        ------
+        ColumnError
+            If it has ancestors and is no text.
         """
+        if above and not pa.types.is_string(values.type) and not pa.types.is_null(values.type):
+            raise ColumnError(
+                f"column {name!r} has a hierarchy, which is for text, and holds {values.type}: convert it to text, or "
+                "cut numbers and dates with bins",
+                name,
+            )
         heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]
         if is_ordered(column.type, name):
             values = cast_values(values, storage_type(column))
@@ -334,32 +374,43 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         most: int,
         above: Mapping[str, tuple[str, ...]],
     ) -> Self:
-        pooled = _ancestors(values, counts, above) if pa.types.is_string(values.type) else {}
-        rows: dict[Any, NDArray[np.float64]] = {}
-        for value, *entry in zip(values.to_pylist(), counts.tolist(), heavy.tolist(), strict=True):
-            rows.setdefault(pooled.get(value, value), np.zeros(2))[:] += entry
-        names = sorted(rows)
-        count, mass = np.array([rows[key] for key in names]).reshape(-1, 2).T
-        shares = threshold_counts(count) / np.maximum(count, 1)
-        listed = np.flatnonzero(shares > 0)
-        is_start = np.zeros(len(names), bool)
-        is_start[listed] = True
-        starts = _runs(mass, most, is_start)
-        group = np.searchsorted(starts, np.arange(len(names)), side="right") - 1
-        shared_values = [names[place] for place in listed]
+        texts, masses = values.to_pylist(), heavy.tolist()
+        shares = threshold_counts(counts) / np.maximum(counts, 1)
+        written = {value: {value: share} for value, share in zip(texts, shares.tolist(), strict=True)}
+        climbed = _climb(texts, counts, above) if pa.types.is_string(values.type) else {}
+        written |= climbed
+        pooled = {value: [*names][1] for value, names in climbed.items() if len(names) > 1}
+        mass: dict[Any, float] = {}
+        for value, amount in zip(texts, masses, strict=True):
+            mass[pooled.get(value, value)] = mass.get(pooled.get(value, value), 0.0) + amount
+        names = sorted(mass)
+        place_of = {name: 0 for value in texts for name, share in written[value].items() if share > 0}
+        is_start = np.array([name in place_of for name in names], bool)
+        starts = _runs(np.array([mass[name] for name in names]), most, is_start)
+        bin_of = dict(zip(names, np.searchsorted(starts, np.arange(len(names)), side="right") - 1, strict=True))
+        shared_values = sorted(place_of)
+        place_of = {name: place for place, name in enumerate(shared_values)}
         word = OTHER if pa.types.is_string(values.type) else OTHER.encode() if pa.types.is_binary(values.type) else None
         other_place = (
             shared_values.index(word) if word in shared_values else len(shared_values) if word is not None else MISSING
         )
-        written = [*shared_values, *([word] if other_place == len(shared_values) else [])]
-        entries = [(int(group[p]), k, mass[p] * shares[p]) for k, p in enumerate(listed)]
-        residual = np.bincount(group, mass * (1 - shares), len(starts)) if len(starts) else np.empty(0)
+        listed = [*shared_values, *([word] if other_place == len(shared_values) else [])]
+        amounts: dict[tuple[int, int], float] = {}
+        residual = np.zeros(len(starts))
+        for value, amount in zip(texts, masses, strict=True):
+            bin_ = int(bin_of[pooled.get(value, value)])
+            for text, share in written[value].items():
+                if share > 0:
+                    key = bin_, place_of[text]
+                    amounts[key] = amounts.get(key, 0.0) + amount * share
+            residual[bin_] += amount * max(1 - sum(written[value].values()), 0)
+        entries = [(*key, amount) for key, amount in sorted(amounts.items())]
         entries += [(place, other_place, float(amount)) for place, amount in enumerate(residual)]
         return cls(
             name,
             False,  # noqa: FBT003
             pa.array([names[start] for start in starts], values.type),
-            pa.array(written, values.type),
+            pa.array(listed, values.type),
             np.arange(len(starts), dtype=np.int32),
             *_flatten_outcomes(entries, np.arange(len(starts))),
             (),
@@ -392,13 +443,16 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         spread = shares * min(_SPREAD, int(counts.sum()) // _SPREAD)
         finest = _finest(np.bincount(coarsest[chosen], counts[chosen], len(units) + 1) - spread[_UNIT], units)
         edges = coarse = numbers[:0]
+        gaps: dict[Any, int] = {}
         if len(declared) > 1:
             edges = np.unique(np.array(declared, numbers.dtype))
             coarse = np.append(edges[:-1][:: -(-len(edges) // _DECLARED)], edges[-1:])
         elif len(numbers):
             coarse = _edges(numbers, counts, heavy, most, finest, units, spread)
             fine = _edges(numbers, counts, heavy, _FINER * most, finest, units, spread)
-            edges = np.unique(np.concatenate([coarse, fine]))
+            edges, gaps = _leave_gaps(numbers, counts, np.unique([*coarse, *fine]), finest, units, spread)
+            within = [edges[np.searchsorted(edges, gap) + (step > 0)] for gap, step in gaps.items()]
+            coarse = np.array([*coarse[:1], *np.setdiff1d(np.intersect1d(coarse[1:-1], edges), within), *coarse[-1:]])
         groups = np.searchsorted(coarse[1:-1], edges[:-1], side="right")
         place_of = np.searchsorted(edges[1:-1], numbers, side="right")
         usual = np.zeros(len(groups)) if lists_all else _usual(counts, place_of, edges, finest)
@@ -409,6 +463,9 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         entries = [(int(place_of[p]), k, heavy[p] * alone[p]) for k, p in enumerate(listed)]
         left = heavy * (1 - alone)
         residual = np.bincount(place_of, left, len(groups))
+        for place, step in zip(np.searchsorted(edges, [*gaps]), gaps.values(), strict=True):
+            residual[place + step] += residual[place]
+            residual[place] = 0
         if is_code or (len(declared) < 2 and _is_sparse(counts, place_of, edges, finest, shares[_SPARSE])):
             # Rare ones are written as others of their group, or, where that has none, codes as missing.
             residual[np.isin(groups, groups[place_of[listed]])] = 0
@@ -431,7 +488,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
 
 def _same_scale(values: pa.Array, dtype: pa.DataType) -> NDArray[Any]:
-    """Numbers of values on the scale of a type; dates and times of another unit are converted."""
+    """Numbers of values on the scale of a type; dates and times in another unit are converted."""
     if pa.types.is_temporal(dtype) and values.type != dtype and not pa.types.is_dictionary(values.type):
         values = values.cast(dtype, safe=False)
     return to_numbers(values)
@@ -440,7 +497,7 @@ def _same_scale(values: pa.Array, dtype: pa.DataType) -> NDArray[Any]:
 def _flatten_outcomes(
     entries: list[tuple[int, int, float]], groups: Codes
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Outcomes of all bins one after another, the rest of each bin last, and missing; where each group begins."""
+    """Outcomes of all bins in sequence, the rest of each bin last, then missing; and the start of each group."""
     entries = [*entries, (len(groups), MISSING, 1.0)]
     of_bin, place, mass = (np.array(part) for part in zip(*entries, strict=True))
     order = np.argsort(of_bin, kind="stable")
@@ -451,7 +508,7 @@ def _flatten_outcomes(
 
 
 def _runs(mass: NDArray[Any], most: int, is_start: NDArray[np.bool_]) -> Codes:
-    """Starts of runs of sorted values: those of many rows alone, the others in runs of about equal rows."""
+    """Starts of runs of sorted values: frequent values alone, the others in runs of about equal counts."""
     n = len(mass)
     if not is_start.any():
         return np.zeros(min(n, 1), np.intp)
@@ -467,23 +524,42 @@ def _runs(mass: NDArray[Any], most: int, is_start: NDArray[np.bool_]) -> Codes:
     return np.array(starts)
 
 
-def _ancestors(values: pa.Array, counts: NDArray[np.int64], above: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """For each declared value that is rare its nearest ancestor that many rows share."""
-    rows = dict(zip(values.to_pylist(), counts.tolist(), strict=True))
-    left = {value for value in above if rows.get(value, 0) < LEAST_ROWS}
-    pooled: dict[str, str] = {}
-    for height in range(len(next(iter(above.values()), ()))):
-        size: dict[str, int] = {}
-        for value in left:
-            size[above[value][height]] = size.get(above[value][height], 0) + rows.get(value, 0)
-        ancestors = {value: above[value][height] for value in sorted(left) if size[above[value][height]] >= LEAST_ROWS}
-        pooled |= ancestors
-        left -= ancestors.keys()
-    return pooled
+def _climb(
+    values: Sequence[str], counts: NDArray[np.int64], above: Mapping[str, tuple[str, ...]]
+) -> dict[str, dict[str, float]]:
+    """Names under which rows of each declared value are written, itself and then ancestors, with their shares.
+
+    What too few rows leave over goes to the nearest ancestor, and what too few leave over there to the next one. One
+    row more takes up to two from an ancestor, of which it counts one; so each ancestor fades twice as slowly.
+    """
+    rows = dict(zip(values, counts.tolist(), strict=True))
+    written: dict[str, dict[str, float]] = {value: {} for value in above}
+    left, people = dict.fromkeys(above, 1.0), {value: float(rows.get(value, 0)) for value in above}
+    below = dict.fromkeys(above, "")
+    for height in range(-1, len(next(iter(above.values()), ()))):
+        own = {value: value if height < 0 else path[height] for value, path in above.items()}
+        climbing = [value for value, name in own.items() if height < 0 or name != below[value]]
+        total = {own[value]: 0.0 if height < 0 else float(rows.get(own[value], 0)) for value in climbing}
+        for value in climbing:
+            total[own[value]] += people[value]
+        names, counted = [*total], np.array([*total.values()])
+        slowness = 2.0 ** (height + 1)
+        shares, parts = (
+            dict(zip(names, (count(counted, slowness) / np.maximum(counted, 1)).tolist(), strict=True))
+            for count in (threshold_counts, remainder_counts)
+        )
+        for value in climbing:
+            name, share = own[value], shares[own[value]]
+            if name == value or share > 0 < left[value]:
+                written[value][name] = written[value].get(name, 0.0) + left[value] * share
+            left[value] *= 1 - share
+            people[value] *= parts[name]
+        below = own
+    return written
 
 
 def _finest(counts: NDArray[Any], units: tuple[Fraction, ...]) -> Fraction:
-    """The smallest unit of more than a few rows."""
+    """Smallest unit that more than a few rows need."""
     often = np.flatnonzero(threshold_counts(counts) > 0)
     return (*units, REAL)[often[-1]] if len(often) else max(min(units), min(max(units), Fraction(1)))
 
@@ -497,7 +573,7 @@ def _edges(
     units: tuple[Fraction, ...],
     spread: Vector,
 ) -> NDArray[Any]:
-    """Least number of each bin and the one after the last: round, with many rows on both sides.
+    """Lower edge of each bin and the end of the last: round numbers with many rows on both sides.
 
     Whoever knows all rows but one would know the exact edges of both tables; so each lies so many rows further in.
     """
@@ -542,8 +618,49 @@ def _edges(
     return np.array([*inside, end] if end > inside[-1] else [*inside[:-1], end], numbers.dtype)
 
 
+def _leave_gaps(
+    numbers: NDArray[Any],
+    counts: NDArray[np.int64],
+    edges: NDArray[Any],
+    finest: Fraction,
+    units: tuple[Fraction, ...],
+    spread: Vector,
+) -> tuple[NDArray[Any], dict[Any, int]]:
+    """Edges with a bin for each gap beside a value of many rows, and where its few numbers are written.
+
+    That is in the next bin above (1) or below (-1): a gap, as between a mark of -999 or a date without end and all
+    other numbers, holds nothing of anybody. The numbers beside it end as those of the whole column do.
+    """
+    inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+    numbers, counts = numbers[inside], counts[inside]
+    until, often = np.cumsum(counts), counts - spread[_OFTEN]
+    many = np.flatnonzero((often > LEAST_ROWS) & (threshold_counts(often) == often))
+    alone = {edge for edge, end in pairwise(edges) if end == next_number(edge, finest)}
+    anchors = [place for place in many.tolist() if place in (0, len(numbers) - 1) or numbers[place] in alone]
+    gaps: dict[Any, int] = {}
+    for number, (low, high) in enumerate(pairwise([-1, *anchors, len(numbers)])):
+        first, last = (until[place] if place >= 0 else 0 for place in (low, high - 1))
+        for step, row, place, end in ((1, first, low, 0), (-1, last - 1, high, len(numbers) - 1)):
+            # No two edges move together; those of the ends have theirs from none but these.
+            share = (_HIGHEST, _LOWEST)[step > 0] if place == end else -1 - (2 * number + (step > 0)) % (N_SHARES // 2)
+            margin = LEAST_ROWS + int(spread[share])
+            reach = 2 * (margin + LEAST_ROWS)
+            if not 0 <= place < len(numbers) or last - first < 4 * (2 * LEAST_ROWS + _SPREAD):
+                continue
+            rows = row + step * np.array([margin, margin + LEAST_ROWS, reach])
+            near, further, far = (numbers[at] for at in np.searchsorted(until, rows, side="right"))
+            start = next_number(numbers[place], finest) if step > 0 else numbers[place]
+            edge = roundest(min(near, further), max(near, further), units)
+            edge = edge if step > 0 else next_number(edge, finest)
+            if abs(float(edge) - float(start)) > _FAR * (abs(float(far) - float(near)) + float(finest)):
+                edges = edges[(edges <= min(start, far)) | (edges >= max(start, far))]
+                edges = np.unique(np.append(edges, [start, edge]).astype(edges.dtype))
+                gaps[min(start, edge)] = step
+    return edges, gaps
+
+
 def _is_sparse(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest: Fraction, share: float) -> bool:
-    """Return whether numbers stand at far fewer places than so many spread rows would, as codes do."""
+    """Return whether numbers take far fewer values than spread-out rows would, as codes do."""
     if finest == REAL or len(edges) < 2:
         return False
     widths = np.array([max(step_range(low, high, finest)[1], 1) for low, high in pairwise(edges)], float)
@@ -552,7 +669,7 @@ def _is_sparse(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], fin
 
 
 def _usual(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest: Fraction) -> Vector:
-    """Rows of the value in the middle of all that each group could hold, by rows; 0 where it has few of them."""
+    """Median number of rows over the possible values of each bin; 0 if the median value is absent."""
     usual = np.zeros(max(len(edges) - 1, 0))
     if finest == REAL:
         return usual
@@ -565,7 +682,7 @@ def _usual(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest:
 
 
 def _dictionary(values: pa.Array, places: NDArray[np.int64]) -> pa.DictionaryArray:
-    """Column of some values, -1 for missing, whose dictionary names no others."""
+    """Column of some values, -1 for missing, with a dictionary of these values only."""
     seen = np.zeros(len(values) + 1, bool)
     seen[places] = True  # -1 is the last
     place = (np.cumsum(seen) - 1).astype(np.int32).take(places, mode="wrap")

@@ -1,4 +1,4 @@
-"""Classes that a released symbol is written as: the row's own as often as the share of each class allows."""
+"""Classes written for a released symbol: the row's own class as often as the share of each class allows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sanitize.release.classes._integers import apportion
 
 
 def couple_classes(joint: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the chances of the class that is written for each symbol, in whole numbers that sum to `UNIT`.
+    """Return the chances of the class written for each symbol, as whole numbers that sum to `UNIT`.
 
     Over all symbols each class is written as often as rows have it, and under that a row is written from its own class
     as often as can be; drawing from the classes behind the symbol would keep fewer.

@@ -1,4 +1,4 @@
-"""Columns that others determine, everywhere or for some values: their values are looked up, and few exceptions ignored.
+"""Columns determined by others, fully or for some values: their values are looked up, ignoring few exceptions.
 
 Husbands are men, a town lies in one region, children have no income. A value of the first column that leaves fewer than
 ten rows beside the usual value of the second one is written with it alone: one exception more changes nothing.
@@ -31,7 +31,7 @@ FREE, PRESENT = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A column that determines another one.
+    """A rule that one column determines another.
 
     Attributes
     ----------
@@ -39,33 +39,33 @@ class Rule:
         Place of the column among all.
     of_missing : bool
         Whether it says only where values are missing.
-    strengths : ndarray of float
-        Of each value of the determiner, from 0 to 1.
     gain : float
         Share of all rows that chance would put elsewhere.
     """
 
     determiner: int
     of_missing: bool
-    strengths: Vector
     gain: float
 
-    @classmethod
-    def measure(cls, determiner: int, codes: Codes, target: Codes, n_values: int, *, of_missing: bool) -> Rule:
-        """Measure how far values of one column determine another one."""
-        value, outcome, rows = _pairs(codes, target)
-        largest, count = np.zeros(n_values), np.bincount(codes, minlength=n_values)
-        first = np.flatnonzero(np.diff(value, prepend=-1))  # pairs ascend
-        largest[value[first]] = np.maximum.reduceat(rows, first) if len(first) else 0
-        margin = np.bincount(target) / max(len(target), 1)
-        is_usual = rows == largest[value]
-        usual = np.zeros(n_values, np.intp)
-        usual[value[is_usual]] = outcome[is_usual]
-        expected = count * (1 - margin[usual])
-        left = count - largest
-        strengths = _ramp(expected, _EXPECTED) * _ramp(left / np.maximum(expected, 1e-9), _LEFT)
-        gain = float((strengths * np.maximum(expected - left, 0)).sum()) / max(len(codes), 1)
-        return cls(determiner, of_missing, strengths * float(_ramp(np.array(gain), _GAIN)), gain)
+    def strengths(self, codes: Codes, target: Codes, n_values: int) -> Vector:
+        """Return how far each value of one column determines another one, from 0 to 1."""
+        return _measure(codes, target, n_values)[0] * float(_ramp(np.array(self.gain), _GAIN))
+
+
+def _measure(codes: Codes, target: Codes, n_values: int) -> tuple[Vector, float]:
+    """Return how far each value determines another column, and the share of rows that chance would misplace."""
+    value, outcome, rows = _pairs(codes, target)
+    largest, count = np.zeros(n_values), np.bincount(codes, minlength=n_values)
+    first = np.flatnonzero(np.diff(value, prepend=-1))  # pairs ascend
+    largest[value[first]] = np.maximum.reduceat(rows, first) if len(first) else 0
+    margin = np.bincount(target) / max(len(target), 1)
+    is_usual = rows == largest[value]
+    usual = np.zeros(n_values, np.intp)
+    usual[value[is_usual]] = outcome[is_usual]
+    expected = count * (1 - margin[usual])
+    left = count - largest
+    strengths = _ramp(expected, _EXPECTED) * _ramp(left / np.maximum(expected, 1e-9), _LEFT)
+    return strengths, float((strengths * np.maximum(expected - left, 0)).sum()) / max(len(codes), 1)
 
 
 def find_rules(
@@ -75,7 +75,7 @@ def find_rules(
     free: Collection[int] = (),
     kept: Collection[int] = (),
 ) -> dict[int, Rule]:
-    """For each column that another one determines the strongest rule; no column determines itself by others.
+    """Strongest rule for each determined column, without cycles.
 
     Parameters
     ----------
@@ -97,17 +97,17 @@ def find_rules(
         missing = codes[dependent] == sizes[dependent] - 1
         for target, of_missing in ((codes[dependent], False), (missing.astype(np.intp), True)):
             if (missing.any() and not missing.all()) if of_missing else not {determiner, dependent} & {*free}:
-                rule = Rule.measure(determiner, codes[determiner], target, sizes[determiner], of_missing=of_missing)
-                candidates.append((-rule.gain, of_missing, determiner, dependent, rule))
+                gain = _measure(codes[determiner], target, sizes[determiner])[1]
+                candidates.append((-gain, of_missing, determiner, dependent))
     rules: dict[int, Rule] = {}
-    for _, _, determiner, dependent, rule in sorted(candidates, key=lambda entry: entry[:4]):
-        if rule.strengths.any() and dependent not in rules and not _leads(rules, dependent, determiner):
-            rules[dependent] = rule
+    for loss, of_missing, determiner, dependent in sorted(candidates):
+        if -loss > _GAIN[0] and dependent not in rules and not _leads(rules, dependent, determiner):
+            rules[dependent] = Rule(determiner, of_missing, -loss)
     return rules
 
 
 def _leads(rules: dict[int, Rule], start: int, end: int) -> bool:
-    """Return whether a column determines another one, directly or by others."""
+    """Return whether a column determines another one, directly or through others."""
     while end != start and end in rules:
         end = rules[end].determiner
     return end == start
@@ -130,7 +130,7 @@ def _candidates(codes: Sequence[Codes], shared: Vector) -> list[tuple[int, int]]
 
 
 def column_order(n_columns: int, rules: dict[int, Rule]) -> list[int]:
-    """Columns in their order, each after the one that determines it."""
+    """Columns in an order in which each follows the column that determines it."""
     order: list[int] = []
 
     def place(column: int) -> None:
@@ -182,7 +182,7 @@ def look_up_table(
 
 
 def _pairs(left: Codes, right: Codes) -> tuple[Codes, Codes, NDArray[np.int64]]:
-    """Pairs of values that occur, and the rows of each."""
+    """Pairs of values that occur, and the number of rows of each."""
     width = np.int64(right.max(initial=0)) + 1
     key = left.astype(np.int64) * width + right
     most = int(key.max(initial=0)) + 1
@@ -196,6 +196,6 @@ def _pairs(left: Codes, right: Codes) -> tuple[Codes, Codes, NDArray[np.int64]]:
 
 
 def _ramp(values: Vector, ends: tuple[float, float]) -> Vector:
-    """0 before the first end, 1 beyond the second, and a smooth step between them."""
+    """Smooth step from 0 before the first end to 1 after the second."""
     share = np.clip((values - ends[0]) / (ends[1] - ends[0]), 0, 1)
     return np.asarray(share * share * (3 - 2 * share))

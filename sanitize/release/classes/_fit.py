@@ -1,4 +1,4 @@
-"""Fits of the columns of a table one by one, and of how each leans on its class and on earlier columns."""
+"""Fits of the columns of a table one by one, and of each column's dependence on its class and earlier columns."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from sanitize._util.checks import Codes, Vector
     from sanitize.tables.columns import ArrowColumn
@@ -34,7 +35,7 @@ _OWN_GIVEN = 8
 
 @dataclass(frozen=True, eq=False)
 class DistinctValues:
-    """Distinct values of a column in ascending order, and each row's place among them; their number for missing."""
+    """Distinct values of a column in ascending order, and each row's position among them; missing comes last."""
 
     name: str
     column: ArrowColumn
@@ -62,16 +63,18 @@ class DistinctValues:
 
 @dataclass(frozen=True, eq=False)
 class FittedColumns:
-    """Columns of a model, the group of each row in each, and which column determines which."""
+    """Columns of a model, the group of each row in each, and the rules by which columns determine others."""
 
     columns: list[ClassColumn]
     codes: NDArray[np.int32]  # shape (n, n_columns)
+    pairs: Vector  # of up to 20,000 rows by groups of two columns
     shared: Vector  # information of each pair, shape (n_columns, n_columns)
     rules: dict[int, Rule]
     distinct: list[DistinctValues]
     weights: Vector
     summaries: frozenset[int]  # columns that sum up rows of other tables
     kept: frozenset[int]  # columns that the others are drawn given
+    above: Mapping[str, Mapping[str, tuple[str, ...]]]  # ancestors of text values
 
     @classmethod
     def fit(
@@ -87,7 +90,7 @@ class FittedColumns:
         shares: Vector,
         rows_are_people: bool = False,
     ) -> FittedColumns:
-        """Learn the groups of all columns, with at most about so many groups each; shares of each are of the key."""
+        """Learn the groups of all columns, up to about a given number each; the key decides where groups are cut."""
         distinct = [DistinctValues.from_column(name, column) for name, column in arrows.items()]
         counts = [np.bincount(entry.codes, minlength=len(entry.values) + 1) for entry in distinct]
         if not rows_are_people:
@@ -105,7 +108,9 @@ class FittedColumns:
         columns = [fit_column(place, lists_all=False) for place in range(len(distinct))]
         codes = np.stack([entry.groups(column) for entry, column in zip(distinct, columns, strict=True)], axis=1)
         sample = slice(None, None, max(1, -(-len(codes) // _RULE_ROWS)))
-        shared = _shared_information(codes[sample], [column.n_groups for column in columns])
+        groups = [column.n_groups for column in columns]
+        pairs = count_pairs(indicators(codes[sample], groups))
+        shared = _shared_information(pairs, groups, len(codes[sample]))
         sizes = [len(entry.values) + 1 for entry in distinct]
         sums, stay = (
             frozenset(place for place, name in enumerate(arrows) if name in some) for some in (summaries, kept)
@@ -114,10 +119,10 @@ class FittedColumns:
         ruled = {*rules, *(rule.determiner for rule in rules.values())}
         for place in ruled:
             columns[place] = fit_column(place, lists_all=True)
-        return cls(columns, codes, shared, rules, distinct, weights, sums, stay)
+        return cls(columns, codes, pairs, shared, rules, distinct, weights, sums, stay, above)
 
     def nearest(self, place: int, earlier: Sequence[int]) -> list[int]:
-        """Earlier columns that a column is drawn given, those that share most with it.
+        """Earlier columns that a column is drawn from: those with the most information about it.
 
         Many summaries of the same rows share most with one another; what each reveals of the row's own columns is kept.
         """
@@ -127,7 +132,7 @@ class FittedColumns:
         return [column for column in earlier if column in {*by_share[:most], *plain_columns[:_OWN_GIVEN], *self.kept}]
 
     def nearest_number(self, place: int, earlier: Sequence[int]) -> int | None:
-        """The earlier number that shares most with a number, if there is one."""
+        """Earlier number with the most information about a number, if there is one."""
         is_number = [column.is_ordered and len(column.groups) > 0 for column in self.columns]
         numbers = [entry for entry in earlier if is_number[entry]]
         if not is_number[place] or not numbers:
@@ -135,7 +140,7 @@ class FittedColumns:
         return max(numbers, key=lambda entry: float(self.shared[place, entry]))
 
     def refine(self, place: int, nearest: int) -> tuple[Vector, NDArray[np.int64], float]:
-        """Share of each outcome of a number, by the bin of another number and its own group, and where each begins.
+        """Share of each outcome of a number, by another number's bin and its own group, and the start of each group.
 
         The last is the effective number of parameters.
         """
@@ -151,41 +156,50 @@ class FittedColumns:
 
     @cached_property
     def order(self) -> list[int]:
-        """Columns in the order in which they are drawn, after those that are kept."""
+        """Columns in the order in which they are drawn, after the kept ones."""
         return sorted(column_order(len(self.columns), self.rules), key=lambda place: place not in self.kept)
 
     def look_up(self, place: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], Vector]:
-        """Determiner of a column, and the outcomes that it leaves."""
+        """Determiner of a column, and the outcomes that remain for each of its values."""
         rule = self.rules[place]
         inputs, target = self.distinct[rule.determiner], self.distinct[place]
         determiner, column = self.columns[rule.determiner], self.columns[place]
-        outcome = np.append(determiner.outcomes(inputs.values), len(determiner.places) - 1)
-        strengths = np.zeros(len(determiner.places))
-        is_own = determiner.is_value[outcome]
-        strengths[outcome[is_own]] = rule.strengths[is_own]
-        if not rule.of_missing:
-            return rule.determiner, *look_up_table(outcome[inputs.codes], target.outcomes(column), strengths)
+        outcomes = determiner.all_outcomes(inputs.values, self.above.get(inputs.name, {}))
+        ends = [len(determiner.places) - 1, *[-1] * (len(outcomes) - 1)]  # of missing values
+        outcome = np.stack([np.append(*level)[inputs.codes] for level in zip(outcomes, ends, strict=True)])
+        of_level, row = np.nonzero(outcome >= 0)
+        outcome = outcome[of_level, row]
         missing = (target.codes == len(target.values)).astype(np.intp)
-        first, indices, shares = look_up_table(outcome[inputs.codes], missing, strengths)
+        # On all rows: of a value that has 60 of them the sample that found the rule may have too few.
+        determined = missing if rule.of_missing else target.codes
+        strengths = determiner.is_value * rule.strengths(outcome, determined[row], len(determiner.places))
+        if not rule.of_missing:
+            return rule.determiner, *look_up_table(outcome, target.outcomes(column)[row], strengths)
+        first, indices, shares = look_up_table(outcome, missing[row], strengths)
         names = np.array([PRESENT, len(column.places) - 1, -1], np.int32)  # the last is `FREE`
         return rule.determiner, first, names[indices], shares
 
 
-def _shared_information(codes: NDArray[np.int32], sizes: Sequence[int]) -> Vector:
-    """Mutual information of each pair of columns in nats, less what independent ones show by chance."""
-    rows, starts = indicators(codes, sizes), np.cumsum([0, *sizes[:-1]])
-    table = (rows.T.tocsr() @ rows).toarray() / max(len(codes), 1)
+def count_pairs(rows: csr_array, weights: Vector | None = None) -> Vector:
+    """Number or weight of rows by pairs of groups."""
+    weighted = rows if weights is None else rows.multiply(weights[:, None]).tocsr()
+    return np.asarray((rows.T.tocsr() @ weighted).toarray())
+
+
+def _shared_information(pairs: Vector, sizes: Sequence[int], n: int) -> Vector:
+    """Mutual information of each pair of columns in nats, less its expectation under independence."""
+    table, starts = pairs / max(n, 1), np.cumsum([0, *sizes[:-1]])
     logs = table * np.log(np.maximum(table, 1e-300))
     joint = np.add.reduceat(np.add.reduceat(logs, starts, axis=0), starts, axis=1)
     margins, free = np.diag(joint), np.add.reduceat(np.diag(table) > 0, starts, dtype=float) - 1
-    chance = np.outer(free, free) / (2 * max(len(codes), 1))
+    chance = np.outer(free, free) / (2 * max(n, 1))
     result = np.maximum(joint - margins[:, None] - margins - chance, 0.0)
     np.fill_diagonal(result, 0)
     return np.asarray(result)
 
 
 def information(table: Vector, n: int) -> float:
-    """Mutual information of a table of shares of n rows in nats, less what independent columns show by chance."""
+    """Mutual information of a table of shares of n rows in nats, less its expectation under independence."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     seen = table > 0
     nats = float((table[seen] * np.log(table[seen] / np.outer(rows, columns)[seen])).sum())

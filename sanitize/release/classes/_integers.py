@@ -1,4 +1,4 @@
-"""Distributions as whole numbers: logarithms in fixed point, their powers of two, and draws from them."""
+"""Distributions as whole numbers: fixed-point logarithms, their powers of two, and draws."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HALF = np.uint64(32)
 
 
 def _powers() -> NDArray[np.int64]:
-    """2**(_BITS - i / STEPS) for each i, rounded down, by exact square roots."""
+    """Return 2**(_BITS - i / STEPS) for each i, rounded down, by exact square roots."""
     scale = 256
     root = 1 << scale
     root *= 2
@@ -35,6 +35,7 @@ def _powers() -> NDArray[np.int64]:
     return np.array(powers, np.int64)
 
 
+# Computed once, in whole numbers: a power of the processor's own may differ in its last digit.
 _POWERS = _powers()
 
 
@@ -44,7 +45,7 @@ def to_fixed_point(logs: NDArray[Any]) -> NDArray[np.int32]:
 
 
 def powers_of_two(logs: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Weights of the logarithms in each row, the largest of which is 2**24."""
+    """Weights from the logarithms in each row, with a largest weight of 2**24."""
     below = logs.max(axis=1, keepdims=True) - logs
     return np.asarray(_POWERS[below & (STEPS - 1)] >> np.minimum(below >> (STEPS.bit_length() - 1), 63))
 
@@ -56,12 +57,12 @@ def apportion(weights: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def draw_below(totals: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """For each row a number from 0 to below its total, from words of 32 bits; totals have at most 31 bits."""
+    """Uniform number from 0 to below each row's total, from 32-bit words; totals have at most 31 bits."""
     return ((words * totals.astype(np.uint64)) >> _HALF).astype(np.int64)
 
 
 def draw_states(weights: NDArray[np.int64], words: NDArray[np.uint64]) -> Codes:
-    """For each row a state by the weights of the row, from words of 32 bits."""
+    """Draw a state for each row by the row's weights, from 32-bit words."""
     totals = np.cumsum(weights, axis=1)
     drawn = draw_below(totals[:, -1], words)
     return np.asarray((totals <= drawn[:, None]).sum(axis=1), np.intp)
@@ -70,7 +71,7 @@ def draw_states(weights: NDArray[np.int64], words: NDArray[np.uint64]) -> Codes:
 def draw_listed(
     cumulative: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], words: NDArray[np.uint64]
 ) -> Codes:
-    """For each row a place from ``first`` to before ``last``, by weights given as their running total.
+    """Draw a position from ``first`` to before ``last`` for each row, by weights given as their running total.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def draw_listed(
 
 
 def whole_weights(shares: Vector, first: Codes, most: int = 1 << _BITS) -> NDArray[np.int64]:
-    """Weights of listed outcomes, distribution by distribution, in whole numbers that sum to about ``most``."""
+    """Weights of listed outcomes, distribution by distribution, as whole numbers that sum to about ``most``."""
     totals = np.add.reduceat(shares, first[:-1])
     sizes = np.diff(first)
     whole = np.rint(shares / np.repeat(np.where(totals > 0, totals, 1), sizes) * most).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Latent classes by expectation and maximization: every parameter is an average over all rows."""
+"""Latent classes by expectation maximization: every parameter is an average over all rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _PRIOR, _CLASS_PRIOR = 2.0, 0.5
 # Rounds until the likelihood settles, in nats per row.
 _ROUNDS, _SETTLED = 60, 5e-4
-# Starts that are tried, and the rounds after which the best of them goes on.
-_STARTS, _TRIAL = 2, 8
+# Rounds after which the best of the starts goes on: they are enough to tell which it is.
+_TRIAL = 8
 # Columns of many groups would decide alone what classes are: logarithms of chances are divided by this power of the
 # entropy of their column in nats, which is at least so much.
 _EVEN, _LEAST_ENTROPY = 0.35, 0.05
@@ -30,7 +30,7 @@ _GRID = 2.0**20
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Classes of rows, and the distribution of each column in each class.
+    """Classes of rows, with the distribution of each column in each class.
 
     Attributes
     ----------
@@ -121,11 +121,11 @@ class Mixture:
         return cls(_round_logs(log_sizes), _round_logs(logs), log_likelihood, settled=False)
 
     def sharpen(self, power: int) -> Mixture:
-        """The mixture whose memberships are a power of these, scaled to sum to one."""
+        """Mixture with memberships raised to a power and scaled to sum to one."""
         return Mixture(power * self.log_sizes, power * self.log_chances, self.log_likelihood, self.settled)
 
     def memberships(self, rows: csr_array) -> tuple[Vector, Vector]:
-        """P(class | row), and the log-likelihood of each row."""
+        """Memberships P(class | row), and the log-likelihood of each row."""
         logs = rows @ self.log_chances
         logs += self.log_sizes
         largest = logs.max(axis=1, keepdims=True)
@@ -137,14 +137,14 @@ class Mixture:
 
 
 def indicators(codes: NDArray[np.int32], sizes: Sequence[int]) -> csr_array:
-    """One column for each group of each column, 1 where the row is in it."""
+    """Indicator columns of the groups of each column."""
     n, width = codes.shape
     places = (codes + np.cumsum([0, *sizes[:-1]]).astype(np.int32)).astype(np.int32)
     return csr_array((np.ones(n * width), places.ravel(), np.arange(n + 1) * width), shape=(n, int(sum(sizes))))
 
 
 def _powers(margin: Vector, first: Codes) -> Vector:
-    """Weight of each column in what a class is, for each of its groups."""
+    """Exponent of each column in the membership of classes, for each of its groups."""
     entropies = np.maximum(-np.add.reduceat(margin * np.log(margin), first[:-1]), _LEAST_ENTROPY)
     powers = entropies**-_EVEN
     powers *= entropies.sum() / (powers * entropies).sum()
@@ -152,7 +152,7 @@ def _powers(margin: Vector, first: Codes) -> Vector:
 
 
 def _start(noise: Vector) -> Vector:
-    """Memberships near few classes each, from numbers in (0, 1)."""
+    """Initial memberships concentrated on few classes, from numbers in (0, 1)."""
     sharp = noise ** (1 / 0.3) + 1e-12
     return np.asarray(sharp / sharp.sum(axis=1, keepdims=True))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice, pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.stats.qmc import Sobol
 from threadpoolctl import threadpool_limits
 
 from sanitize._util.checks import Codes, Vector
@@ -17,7 +18,7 @@ from sanitize._util.declared import Count, Declared, require
 from sanitize._util.system import ordered_map
 from sanitize.release.classes._column import N_SHARES, ClassColumn
 from sanitize.release.classes._dependence import FREE, PRESENT
-from sanitize.release.classes._fit import FittedColumns, information
+from sanitize.release.classes._fit import FittedColumns, count_pairs, information
 from sanitize.release.classes._integers import (
     LEAST_LOG,
     UNIT,
@@ -50,13 +51,16 @@ _KEPT = 1.0
 _KEPT_IMPORTANCE = 3.0
 # Rows that are worked on together.
 _BLOCK = 1 << 14
+# Points of a net: rows whose words are spread evenly.
+_NET = 1 << 16
 # Rows that columns and classes are learned from, drawn by position.
 _COLUMN_ROWS, _CLASS_ROWS = 200_000, 16_000
+# A word of 64 bits makes two draws, of its lower and of its upper half.
 _LOW, _HALF = np.uint64((1 << 32) - 1), np.uint64(32)
 
 
 class LookUp(Declared, frozen=True, eq=False, dict=True):
-    """Outcomes that values of an earlier column leave.
+    """Outcomes of a column that remain, given a value of an earlier column.
 
     Attributes
     ----------
@@ -86,12 +90,12 @@ class LookUp(Declared, frozen=True, eq=False, dict=True):
         return np.append(0, np.cumsum(self.weights))
 
     def draw(self, earlier: NDArray[np.integer[Any]], words: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Outcome of rows given that of the earlier column, from words of 32 bits."""
+        """Draw outcomes of rows given the outcome of the earlier column, from 32-bit words."""
         return self.outcomes[draw_listed(self._cumulative, self.first[earlier], self.first[earlier + 1], words)]
 
 
 class Writer(Declared, frozen=True, eq=False):
-    """How the group of one column is drawn, given the class and the groups of earlier columns.
+    """Rule to draw the group of one column, given the class and the groups of earlier columns.
 
     Attributes
     ----------
@@ -128,7 +132,7 @@ class Writer(Declared, frozen=True, eq=False):
             require((logs >= LEAST_LOG).all() and (logs <= -LEAST_LOG).all())
 
     def check_refinement(self, n_bins: int) -> None:
-        """Refuse a refinement that is not of so many bins, and missing, of the earlier number."""
+        """Refuse a refinement whose size differs from the bins, and missing, of the earlier number."""
         assert self.refinement is not None
         first, outcomes, n_groups = self.refinement.first, self.refinement.outcomes, self.column.n_groups
         require(len(first) == (n_bins + 1) * n_groups + 1)
@@ -138,7 +142,7 @@ class Writer(Declared, frozen=True, eq=False):
 
 
 class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="classes"):
-    """Classes of rows [Lazarsfeld], each a distribution of rows; all that is drawn from is whole numbers.
+    """Classes of rows [Lazarsfeld], each a distribution of rows; all draws are from whole numbers.
 
     Attributes
     ----------
@@ -154,6 +158,9 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         Whether the likelihood had stopped to rise.
     kept : tuple of str
         Columns that stay, given which the others are drawn.
+    is_even : bool
+        Whether rows spread evenly over what may be drawn: each by itself is drawn as it is else, but many of them come
+        closer to the model than independent ones.
     """
 
     names: tuple[str, ...]
@@ -163,6 +170,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     n_rows: Count
     settled: bool
     kept: tuple[str, ...] = ()
+    is_even: bool = False
 
     def __post_init__(self) -> None:
         require(sorted(writer.column.name for writer in self.writers) == sorted(set(self.names)))
@@ -260,7 +268,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         above: Mapping[str, Mapping[str, tuple[str, ...]]],
         kept: Collection[str] = (),
     ) -> str:
-        """Describe what settings of `fit` would not give to these classes; empty if nothing shows."""
+        """Describe settings of `fit` that would not give these classes; empty if none shows."""
         if {*self.names} != {*names} or {*self.kept} != {*kept}:
             return "other columns"
         if self.n_classes != (asked := n_classes or _n_classes(self.n_rows)):
@@ -276,12 +284,12 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 
     @property
     def values(self) -> dict[str, pa.Array]:
-        """Values that each column is written as; of numbers and dates any between edges are written too."""
+        """Values that may be written for each column; for numbers and dates also any value between edges."""
         return {column.name: column.values for column in self.columns}
 
     @property
     def membership(self) -> float:
-        """AUC, about, of somebody who knows all rows but one and asks whether a person's is among them.
+        """Approximate AUC of an attacker who knows all rows but one and asks if a person's row is among them.
 
         As many rows are generated as there are; of a person whose row is not learned from they show nothing.
         """
@@ -290,7 +298,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         return 0.5 + (learned - 0.5) * n_learned / max(self.n_rows, 1)
 
     def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
-        """Return the chances of classes given each row, in whole numbers that sum to `UNIT`, shape (n, n_classes).
+        """Return the chances of classes given each row, as whole numbers that sum to `UNIT`, shape (n, n_classes).
 
         They are those of the mixture to the power of two, scaled to sum to one: a class says more of its row.
         """
@@ -300,7 +308,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     def assign(
         self, table: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
     ) -> NDArray[np.int32]:
-        """Draw a class of each row from exactly its `memberships`; row i draws by its number alone."""
+        """Draw a class for each row from exactly its `memberships`; row i's draw depends on its number only."""
         parts = [np.empty(0, np.int32)]
         for at, totals in self._totals(table, workers):
             word = words.words_at(_CLASS_LANE, start + at + np.arange(len(totals))) & np.uint64(UNIT - 1)
@@ -308,7 +316,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         return np.concatenate(parts)
 
     def _totals(self, table: Mapping[str, Any], workers: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Running totals of the memberships of blocks of rows, and where each block begins."""
+        """Running totals of the memberships of blocks of rows, and the start of each block."""
         codes = [writer.column.encode(table[writer.column.name]) for writer in self.writers]
 
         def totals(part: slice) -> tuple[int, NDArray[np.int64]]:
@@ -327,7 +335,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         workers: int = 1,
         kept: Mapping[str, pa.Array] | None = None,
     ) -> dict[str, pa.Array]:
-        """Generated rows of some classes, given the kept columns; row i of a table draws the same in any batch."""
+        """Generate rows of some classes, given the kept columns; row i of a table is the same in any batch."""
         outcomes = np.empty((len(self.writers), len(classes)), np.int32)
         for number, writer in enumerate(self.writers[: len(self.kept)]):
             assert kept is not None
@@ -340,6 +348,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             for number, writer in islice(enumerate(self.writers), len(self.kept), None):
                 lane = _COLUMN_LANE + _LANES * number
                 word = words.words_at(lane, start + positions)
+                if self.is_even:
+                    word = word & _LOW | self._even_words(number, words, start + positions) << _HALF
                 logs = writer.base[classes[part]]
                 for regressor, slope in zip(writer.given, writer.slopes, strict=True):
                     logs += slope[groups[regressor]]
@@ -369,10 +379,17 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         columns = {writer.column.name: array for writer, array in zip(self.writers, arrays, strict=True)}
         return {name: columns[name] for name in self.names}
 
+    def _even_words(self, number: int, words: RandomWords, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Random 32-bit words of a column: Sobol points by position [Sobol], shifted by one word per block of rows."""
+        blocks, within = np.divmod(positions, _NET)
+        each, block = np.unique(blocks, return_inverse=True)
+        moved = words.words_at(_COLUMN_LANE + _LANES * number + 3, each)[block]
+        return np.asarray(_net(len(self.writers))[within, number] ^ moved >> _HALF)
+
     def _draw_outcomes(
         self, writer: Writer, groups: Codes, outcomes: NDArray[np.int32], words: NDArray[np.uint64]
     ) -> NDArray[np.integer[Any]]:
-        """Outcomes of rows in these groups of a column, given the outcomes of earlier columns."""
+        """Draw outcomes of rows in these groups of a column, given the outcomes of earlier columns."""
         if (refinement := writer.refinement) is None:
             return writer.column.draw_outcomes(groups, words)
         bins = self.writers[refinement.determiner].column.bins[outcomes[refinement.determiner]]
@@ -383,7 +400,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 def _writers(
     fitted: FittedColumns, codes: NDArray[np.int32], weights: Vector, mixture: Mixture, classes: NDArray[np.int32]
 ) -> tuple[tuple[Writer, ...], int]:
-    """How each column is drawn, and the effective number of parameters of all."""
+    """Writers of all columns, and their effective number of parameters together."""
     columns, order = fitted.columns, fitted.order
     regressors = [fitted.nearest(place, order[:number]) for number, place in enumerate(order)]
     regressors = regressors[len(fitted.kept) :]
@@ -408,7 +425,7 @@ def _writers(
 
 
 def _fade_missing(base: NDArray[np.int32], slopes: Sequence[NDArray[np.int32]], n_missing: int) -> None:
-    """Write missing values as rarely as any value that so few rows have, and never where no more than ten lack one."""
+    """Write missing values no more often than a value with as few rows, and never if at most ten rows lack one."""
     share = float(threshold_counts(np.array([n_missing]))[0]) / max(n_missing, 1)
     if share == 0:
         base[:, -1] = LEAST_LOG
@@ -426,14 +443,13 @@ def _designs(
     n_classes: int,
     regressors: Sequence[Sequence[int]],
 ) -> list[Design]:
-    """Regression of each column, in the order in which they are drawn, on its class and some earlier columns."""
+    """Regression of each column, in drawing order, on its class and some earlier columns."""
     of_class = Variable(classes, n_classes, np.empty((n_classes, 0)))
     variables = [
         Variable.from_codes(code, column.n_groups, weights, is_ordered=column.is_ordered)
         for code, column in zip(codes.T, fitted.columns, strict=True)
     ]
-    rows = with_constant([of_class, *variables])
-    pairs = (rows.T @ rows.multiply(weights[:, None]).tocsr()).toarray()
+    pairs = _weighted_pairs(fitted, [of_class, *variables], weights)
     ends = np.cumsum([1 + n_classes, *(entry.n_groups for entry in variables)])
     spans = [np.arange(start, end) for start, end in pairwise(ends)]
     designs = []
@@ -446,8 +462,17 @@ def _designs(
     return designs
 
 
+def _weighted_pairs(fitted: FittedColumns, variables: Sequence[Variable], weights: Vector) -> Vector:
+    """Weights of rows by pairs of groups of a constant, the class and the columns; equal rows are counted together."""
+    if len(weights) < len(fitted.codes) or (weights != 1).any():
+        return count_pairs(with_constant(variables), weights)
+    of_class, of_all = with_constant(variables[:1]), with_constant(variables)
+    edge = (of_class.T.tocsr() @ of_all).toarray()
+    return np.block([[edge], [edge[:, edge.shape[0] :].T, fitted.pairs]])
+
+
 def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
-    """Look-up of a column by its determiner, if it has one."""
+    """Look-up table of a column by its determiner, if it has one."""
     if place not in fitted.rules:
         return None
     determiner, first, outcomes, shares = fitted.look_up(place)
@@ -455,7 +480,7 @@ def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
 
 
 def _refinement(fitted: FittedColumns, place: int, near: Sequence[int]) -> tuple[LookUp | None, float]:
-    """Outcomes of a number by the bin of the earlier number that shares most with it, and the parameters of that."""
+    """Outcomes of a number by the bin of its most informative earlier number, and their number of parameters."""
     if (nearest := fitted.nearest_number(place, near)) is None:
         return None, 0.0
     shares, first, n_degrees = fitted.refine(place, nearest)
@@ -463,12 +488,19 @@ def _refinement(fitted: FittedColumns, place: int, near: Sequence[int]) -> tuple
     return LookUp(fitted.order.index(nearest), first, outcomes, whole_weights(shares, first)), n_degrees
 
 
+@cache
+def _net(n_columns: int) -> NDArray[np.uint32]:
+    """Points of the unit cube, shape (_NET, n_columns), spread evenly in every consecutive run."""
+    points = Sobol(n_columns, scramble=False).random_base2(_NET.bit_length() - 1)
+    return (points * 2.0**32).astype(np.uint32)
+
+
 def _blocks(n: int) -> list[slice]:
     return [slice(at, at + _BLOCK) for at in range(0, n, _BLOCK)]
 
 
 def _sample(rows: Codes, most: int) -> Codes:
-    """Rows spread evenly over their positions, at most so many."""
+    """Positions of at most ``most`` rows, spread evenly."""
     if len(rows) <= most:
         return rows
     return np.asarray(rows[(np.arange(most) * len(rows)) // most])
@@ -481,7 +513,7 @@ def _draw_classes(memberships: Vector, words: RandomWords) -> NDArray[np.int32]:
 
 
 def draw_edge_shares(words: RandomWords, n_columns: int) -> Vector:
-    """Places between rows at which the key puts the edges of each column, shape (n_columns, N_SHARES)."""
+    """Positions between rows at which the key puts the edges of each column, shape (n_columns, N_SHARES)."""
     return _uniform(words, 4, n_columns * N_SHARES).reshape(-1, N_SHARES)
 
 
@@ -491,15 +523,15 @@ def _uniform(words: RandomWords, lane: int, n: int) -> Vector:
 
 
 def _n_groups(n_rows: int) -> int:
-    """Groups of a column, at most about, by the rows there are."""
+    """Approximate largest number of groups of a column, by the number of rows."""
     return max(4, round(1.2 * n_rows**0.25))
 
 
 def _n_classes(n_rows: int) -> int:
-    """Classes by the rows there are."""
+    """Number of classes for this number of rows."""
     return max(2, min(64, round(0.7 * n_rows**0.5)))
 
 
 def _n_degrees(n_rows: int) -> float:
-    """Effective parameters of the regressions by the rows there are."""
+    """Effective number of parameters of the regressions for this number of rows."""
     return 0.6 * n_rows

@@ -1,4 +1,4 @@
-"""Ordered values as numbers and back, what they are multiples of, and round edges between them."""
+"""Ordered values as numbers and back, the units that they are multiples of, and round edges between them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,26 @@ _LARGEST = 2.0**1022
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 # Steps of a calendar in seconds.
 _SPANS = (86_400, 3_600, 60, 1)
+# Powers of ten that numbers may be rounded to, the coarsest first: doubles have some 17 digits.
 _DECIMALS = tuple(Fraction(10) ** digits for digits in range(18, -10, -1))
 # A real number is drawn as any number between two edges.
 REAL = Fraction(0)
 
 
-def threshold_counts(counts: NDArray[Any]) -> Vector:
-    """Rows that count of some: none of ten, all of 26, and between so many that no row more shows by itself."""
-    return np.minimum(counts, np.maximum(counts - LEAST_ROWS, 0.0) ** 2 / _FADE)
+def threshold_counts(counts: NDArray[Any], slowness: float = 1) -> Vector:
+    """Number of rows that count: none of ten, all of 24, and in between so many that no single row shows."""
+    return np.minimum(counts, np.maximum(counts - LEAST_ROWS, 0.0) ** 2 / (_FADE * slowness))
+
+
+def remainder_counts(counts: NDArray[Any], slowness: float = 1) -> Vector:
+    """Approximate number of rows not counted by `threshold_counts`, or fewer; one more row changes it by at most 1."""
+    half = _FADE * slowness / 2
+    every = LEAST_ROWS + half + (half * (half + 2 * LEAST_ROWS)) ** 0.5  # from which on all count
+    return np.maximum(np.minimum(counts, every - counts), 0)
 
 
 def storage_type(column: ArrowColumn) -> pa.DataType:
-    """Type of the values of a column: without a dictionary, extensions as they are stored."""
+    """Type of the values of a column: without a dictionary, extensions by storage type."""
     dtype = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
     dtype = value_type(dtype)
     is_numeric = pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
@@ -41,7 +49,7 @@ def storage_type(column: ArrowColumn) -> pa.DataType:
 
 
 def to_numbers(values: pa.Array) -> NDArray[Any]:
-    """Numbers in the order of values of which none is missing; of dates and times the count of their own unit."""
+    """Convert values without missing ones to numbers in their order; dates and times to counts of their unit."""
     types, dtype = pa.types, values.type
     if types.is_temporal(dtype):
         is_short = types.is_date32(dtype) or types.is_time32(dtype)
@@ -53,7 +61,7 @@ def to_numbers(values: pa.Array) -> NDArray[Any]:
 
 
 def from_numbers(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
-    """Values of a type from numbers of `to_numbers`."""
+    """Convert numbers of `to_numbers` to values of a type."""
     types = pa.types
     if types.is_float16(dtype):
         return pa.array(numbers.astype(np.float16))
@@ -67,7 +75,7 @@ def from_numbers(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
 
 
 def candidate_units(dtype: pa.DataType) -> tuple[Fraction, ...]:
-    """Steps that values of a type may be multiples of, the largest first."""
+    """Units that values of a type may be multiples of, the largest first."""
     types = pa.types
     if types.is_date32(dtype):
         return (Fraction(1),)
@@ -86,7 +94,7 @@ def candidate_units(dtype: pa.DataType) -> tuple[Fraction, ...]:
 
 
 def coarsest_units(numbers: NDArray[Any], units: tuple[Fraction, ...], *, single: bool) -> NDArray[np.int64]:
-    """For each number the place of the largest unit that it is a multiple of; their number where it is of none.
+    """Index of the largest unit that divides each number; the number of units if none does.
 
     A number of which no double says that much is a multiple of none: it decides about no other number.
     """
@@ -105,7 +113,7 @@ def _is_multiple(numbers: NDArray[Any], unit: Fraction, tolerance: float) -> Mas
 
 
 def roundest(low: Any, high: Any, units: tuple[Fraction, ...]) -> Any:
-    """The roundest number above ``low`` and at most ``high``; ``high`` where none is."""
+    """Roundest number above ``low`` and at most ``high``; ``high`` if there is none."""
     if not low < high:
         return high
     least, most, kind = Fraction(low.item()), Fraction(high.item()), type(high)
@@ -122,17 +130,17 @@ def roundest(low: Any, high: Any, units: tuple[Fraction, ...]) -> Any:
 
 @cache
 def _decimals(digits: int) -> tuple[Fraction, ...]:
-    """Powers of ten from that one down."""
+    """Powers of ten in descending order, from the given one."""
     return tuple(Fraction(10) ** power for power in range(digits, digits - 40, -1))
 
 
 def clip_numbers(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Numbers whose differences are finite."""
+    """Numbers clipped to a range in which differences are finite."""
     return np.clip(numbers, -_LARGEST, _LARGEST) if numbers.dtype.kind == "f" else numbers
 
 
 def next_number(number: Any, unit: Fraction) -> Any:
-    """The next multiple of a unit after a number, the next double where there is no unit."""
+    """Next multiple of a unit after a number; the next double without a unit."""
     if unit == REAL:
         return np.nextafter(number, np.inf)
     exact = Fraction(number.item()) // unit * unit + unit
@@ -142,13 +150,13 @@ def next_number(number: Any, unit: Fraction) -> Any:
 
 
 def multiples(steps: NDArray[Any], unit: Fraction, *, is_real: bool) -> NDArray[Any]:
-    """Whole multiples of a unit as numbers."""
+    """Convert whole multiples of a unit to numbers."""
     if is_real:
         return np.asarray(steps * float(unit) if unit >= 1 else steps / float(1 / unit))
     return np.asarray(steps * steps.dtype.type(int(unit)))
 
 
 def step_range(low: Any, high: Any, unit: Fraction) -> tuple[int, int]:
-    """First multiple of a unit that is not below an edge, and how many lie before the next edge."""
+    """First multiple of a unit at or above an edge, and the number of multiples before the next edge."""
     first, last = (-(-Fraction(edge.item()) // unit) for edge in (low, high))
     return int(first), int(last - first)

@@ -1,4 +1,4 @@
-"""How a number follows an earlier one within its group: two bills of one person are near one another."""
+"""Dependence of a number on an earlier one within its group: two bills of one person are similar."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FAINT = 1e-4
 
 
 def bin_factors(pairs: Vector, groups: NDArray[np.integer[Any]]) -> tuple[Vector, float]:
-    """Factor by which each bin of a number is likelier, within its group, given the bin of an earlier number.
+    """Factor by which each bin of a number is more likely, within its group, given an earlier number's bin.
 
     Shares are shrunk towards those of the group, the less the more the two numbers share within groups.
 

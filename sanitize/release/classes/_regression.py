@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from sanitize._util.arithmetic import reduce_axis
 from sanitize._util.checks import Vector
 from sanitize.release.classes._mixture import indicators
 
@@ -23,12 +24,13 @@ _TRENDS = (10.0, 3.0)
 _CONSTANT = 30.0
 # Information, in nats, that is not shrunk below: an effect is shrunk by what two columns say of one another.
 _FAINT = 0.01
+# Steps of the search: a count rather than a tolerance, so that every processor stops at the same place.
 _ROUNDS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """Groups of the rows in one column, and where each group lies along the column.
+    """Groups of the rows in one column, and the position of each group along the column.
 
     Attributes
     ----------
@@ -55,13 +57,13 @@ class Variable:
 
     @property
     def basis(self) -> Vector:
-        """Contrasts that are shrunk alike, shape (n_groups, n_contrasts)."""
+        """Contrasts with equal penalty, shape (n_groups, n_contrasts)."""
         return np.hstack([np.eye(self.n_groups), self.scores * np.sqrt(_TRENDS)[: self.scores.shape[1]]])
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A regression before its strength of shrinking is chosen, in directions that do not lean on one another.
+    """Regression before its penalty is chosen, in orthogonal directions.
 
     Attributes
     ----------
@@ -116,14 +118,14 @@ class Design:
         return np.maximum(np.outer(self.left[0], self.right[0]), 0.0)
 
     def degrees(self, penalty: float) -> float:
-        """Effective number of parameters: of each direction the square of what shrinking leaves of it.
+        """Effective number of parameters: the sum over directions of the squared shrinkage factor.
 
         A row moves the estimate along a direction by that much less, so this is what its presence shows.
         """
         return float(((self.information / (self.information + penalty)) ** 2).sum())
 
     def fit(self, penalty: float) -> Vector:
-        """Logarithms that the constant and each group of each regressor add, shape (1 + sum of n_groups, n_groups)."""
+        """Logarithms added by the constant and each group of each regressor, shape (1 + sum of n_groups, n_groups)."""
         scale = 1 / np.sqrt(self.information + penalty)
         turn, back = self.basis @ self.left[1], self.output.basis @ self.right[1]
         transposed, rows = self.rows.T.tocsr(), np.arange(len(self.output.codes))
@@ -132,10 +134,10 @@ class Design:
         def loss(flat: Vector) -> tuple[float, Vector]:
             free = flat.reshape(scale.shape) * scale
             logs = self.rows @ (turn @ free @ back.T) + start
-            logs -= logs.max(axis=1, keepdims=True)
+            logs -= reduce_axis(np.maximum, logs)[:, None]
             own_logs = logs[rows, self.output.codes].copy()
             np.exp(logs, out=logs)
-            totals = logs.sum(axis=1)
+            totals = reduce_axis(np.add, logs)
             logs *= (self.weights / totals)[:, None]
             value = float(self.weights @ (np.log(totals) - own_logs)) + penalty / 2 * float((free**2).sum())
             logs[rows, self.output.codes] -= self.weights
@@ -152,7 +154,7 @@ class Design:
 
 
 def _orthogonal_powers(ranks: Vector, counts: NDArray[Any]) -> Vector:
-    """Powers of ranks that are uncorrelated over all rows, each of variance one; 0 where there are no rows."""
+    """Powers of ranks, uncorrelated over all rows and with variance one; 0 without rows."""
     shares, present = counts / max(counts.sum(), 1e-9), (counts > 0).astype(float)
     powers = [present]
     for degree in range(1, len(_TRENDS) + 1):
@@ -165,7 +167,7 @@ def _orthogonal_powers(ranks: Vector, counts: NDArray[Any]) -> Vector:
 
 
 def find_penalty(designs: Sequence[Design], degrees: float) -> float:
-    """Strength of shrinking at which regressions have so many effective parameters together."""
+    """Penalty at which all regressions together have this effective number of parameters."""
     low, high = 0.0, 12.0  # shrunk less than by e^0, a fit that is nearly separable follows last digits
     for _ in range(40):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""How many people the rows of a value stand for, where nobody says whose a row is.
+"""Number of people behind the rows of a value, estimated without an identifier of people.
 
 Rows of one person agree on what is the person's: an age, a salary. So rows of a value that agree on one or two other
 columns, of which two rows of a value hardly ever agree, count once. Another row adds at most one to a count.
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 _SELDOM, _SAMPLED = 1 / 400, 20_000
 # Columns that are looked at, those with the most values; values that more rows have are not one person's.
 _FINEST, _MOST_ROWS = 6, 1000
+# Places for each row, up to which counting is quicker than sorting.
+_PLACES = 32
 
 
 def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """Least number of people that each value stands for, of columns as codes of their values.
+    """Least number of people that each value stands for, from columns as codes of their values.
 
     Examples
     --------
@@ -64,7 +66,7 @@ def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) ->
 
 
 def _combine_codes(columns: Sequence[Codes]) -> NDArray[np.int64]:
-    """A small number for each combination of values."""
+    """Small number for each combination of values."""
     numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         numbers = np.unique(numbers * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
@@ -72,10 +74,10 @@ def _combine_codes(columns: Sequence[Codes]) -> NDArray[np.int64]:
 
 
 def _agreement(numbers: NDArray[np.int64], column_codes: Codes | None = None) -> float:
-    """Chance that two rows, with one value of a column if it is given, agree on a combination of others."""
+    """Chance that two rows (with the same value of a column, if given) agree on a combination of other columns."""
 
     def pairs(codes: NDArray[Any]) -> float:
-        rows = np.unique(codes, return_counts=True)[1].astype(float)
+        rows = _tally(codes)[1].astype(float)
         return float((rows * (rows - 1)).sum())
 
     if column_codes is None:
@@ -85,6 +87,16 @@ def _agreement(numbers: NDArray[np.int64], column_codes: Codes | None = None) ->
 
 
 def _distinct(column_codes: Codes, numbers: NDArray[np.int64], n_values: int) -> NDArray[np.int64]:
-    """Different combinations of values of other columns that go with each value."""
-    both = np.unique(column_codes.astype(np.int64) * (int(numbers.max(initial=0)) + 1) + numbers, return_index=True)[1]
-    return np.bincount(column_codes[both], minlength=n_values)
+    """Number of different combinations of other columns' values with each value."""
+    n_numbers = int(numbers.max(initial=0)) + 1
+    both = _tally(column_codes.astype(np.int64) * n_numbers + numbers)[0]
+    return np.bincount(both // n_numbers, minlength=n_values)
+
+
+def _tally(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Distinct codes in ascending order, and the count of each; by position if there are few codes."""
+    if int(codes.max(initial=0)) > _PLACES * len(codes):
+        return np.unique(codes, return_counts=True)
+    rows = np.bincount(codes)
+    present = np.flatnonzero(rows)
+    return present, rows[present]

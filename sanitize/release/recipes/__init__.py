@@ -1,1 +1,1 @@
-"""Designers of releases, one for every estimator of `sanitize.transformers`, which has its name."""
+"""Designers of releases, one for every estimator of `sanitize.transformers`, with the same names."""

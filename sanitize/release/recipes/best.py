@@ -1,4 +1,4 @@
-"""The recipe that chooses its mechanism: all that fit are designed, and the one that keeps most is taken."""
+"""Recipe that chooses its mechanism: all that apply are designed, and the one that keeps most is used."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sanitize._util.limits import TUPLE_ROWS
-from sanitize._util.sampling.noise import random_words
 from sanitize.core.confidence import check_confidence
 from sanitize.core.measures import Measure
 from sanitize.core.profiles import GROUPS, column_counts, group_levels, pair_relations
 from sanitize.errors import SanitizeError
-from sanitize.release.choosing import PRINTED, choose_report, comparison_section, kinds_for, reason
+from sanitize.release.choosing import PRINTED, Choice, kinds_for
 from sanitize.release.classes import MODELLED_ROWS
-from sanitize.release.first_pass import RowCounts
-from sanitize.release.recipes.recipe import Recipe, TupleParameters, recipe_type
+from sanitize.release.first_pass import TableCounter
+from sanitize.release.fit import PLAIN, FitOptions, Recipe, recipe_type
+from sanitize.release.recipes.tuples import TupleParameters
 from sanitize.report import column_utilities, with_relations
 from sanitize.tables.ordered import is_ordered
 
@@ -28,30 +28,28 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from sanitize._util.checks import Codes
-    from sanitize._util.sampling.noise import RandomWords
     from sanitize.core.joint import JointDistribution
     from sanitize.core.profiles import Relation
     from sanitize.release.design import Specification
-    from sanitize.release.first_pass import RowOrder, TableCounter
+    from sanitize.release.first_pass import RowCounts, TableSource
     from sanitize.release.layout import Layout
-    from sanitize.release.recipes.recipe import FittedFiles, Rows
     from sanitize.release.release import FittedRelease
     from sanitize.tables.files.source import Numbers
 
 
 class BestSanitizerRecipe(TupleParameters, Recipe):
-    """The mechanism that keeps most of what is printed, of those that fit the table and the budget."""
+    """Choose the mechanism that keeps most of the released columns, among those that apply to table and budget."""
 
     is_part = False
     takes_channel = False
 
     @property
     def numbers(self) -> Numbers:
-        """Those of latent classes, which cut columns that a CSV file writes as numbers throughout."""
+        """Columns that latent classes cut, among those that a CSV file writes as numbers throughout."""
         return self._recipe("latent class release").numbers
 
     def specification(self) -> Specification:
-        """Specification of the mechanism that fits every distribution and budget."""
+        """Specification of the mechanism that applies to every distribution and budget."""
         return self._recipe("subset merging").specification()
 
     def _recipe(self, name: str, **settings: Any) -> Recipe:
@@ -62,34 +60,31 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         )
         return recipe
 
-    def design(self, spec: Specification, layout: Layout, counted: RowCounts, rows: Rows = None) -> FittedRelease:
-        """Design all that fit, and take the one that keeps most; latent classes are among them where rows are there."""
-        n_rows = 0 if rows is None else len(rows[layout.public[0]])
-        recipe, candidates = self._halve_confidence(n_rows) if rows is not None else self, []
-        if rows is not None and (classes := recipe._classes(layout, n_rows)):
-            with contextlib.suppress(SanitizeError):  # what cannot be released through them keeps nothing
-                fitted = classes.fit_layout(layout, rows, random_words(self.random_state))
-                counts = RowCounts.from_table(fitted, rows)
-                draft = replace(classes.specification(), is_priced=False)
-                candidates.append((classes.design(draft, fitted, counts), counts.table))
-        return self._restate_confidence(recipe._choose_best(spec, layout, counted, candidates)[0])
-
-    def fit(
-        self, spec: Specification, table: TableCounter, order: RowOrder, words: RandomWords | None = None
-    ) -> FittedFiles:
-        """Count a table in files and choose; latent classes count it once more."""
-        layout, counted = self._count_files(table, order)
-        n_rows = table.source.n_rows
+    def fit(self, table: TableSource, options: FitOptions = PLAIN, roles: Layout | None = None) -> FittedRelease:
+        """Design with all that apply and use the one that keeps most; latent classes need enough rows."""
+        self.check(table, options.order)
+        with table.naming_absent():
+            layout = self.roles(table) if roles is None else roles
+            counts = self.count(table, layout, options.order)
+        n_rows = 0 if table.weights is not None else table.n_rows  # a model of weighted rows is not compared
         recipe, candidates = self._halve_confidence(n_rows), []
         if classes := recipe._classes(layout, n_rows):
-            with contextlib.suppress(SanitizeError):
-                draft = classes.for_files(is_priced=False, partition=spec.partition)
-                candidates.append(classes.fit(draft, table, order, words))
-        fitted, counts = recipe._choose_best(spec, layout, counted, candidates, is_shuffled=order == "shuffle")
-        return self._restate_confidence(fitted), counts
+            declared = {
+                name: bins for name, bins in layout.bins.items() if not (bins.learned and name in layout.public)
+            }
+            with contextlib.suppress(SanitizeError):  # what cannot be released through them keeps nothing
+                draft = replace(options, channel=None, is_priced=False)
+                candidates.append(classes.fit(table, draft, replace(layout, bins=declared)))
+        is_shuffled = isinstance(table, TableCounter) and options.order == "shuffle"
+        chosen = recipe._choose_best(layout, counts, candidates, options, is_shuffled=is_shuffled)
+        return self._restate_confidence(chosen)
+
+    def design(self, layout: Layout, counts: RowCounts, options: FitOptions = PLAIN) -> FittedRelease:
+        """Design with all tuple mechanisms that apply to the counts, and use the one that keeps most."""
+        return self._choose_best(layout, counts, [], options)
 
     def _halve_confidence(self, n_rows: float) -> Self:
-        """Return the recipe at the confidence that both certificates need to hold together, by the union bound.
+        """Return the recipe at the confidence at which both certificates hold together, by the union bound.
 
         One is of the set of distributions that all tuples share, one of the split rows of latent classes. Whether there
         are two follows from settings and rows alone: one that is not designed after all counts, too.
@@ -99,7 +94,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return self.with_changes(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
 
     def _restate_confidence(self, fitted: FittedRelease) -> FittedRelease:
-        """A release that was certified with others, so that it holds at the confidence asked for, whichever it is."""
+        """Release certified together with others, restated at the requested confidence of its own."""
         return (
             fitted
             if self.confidence is None
@@ -107,12 +102,12 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         )
 
     def _has_classes(self, n_rows: float) -> bool:
-        """Return whether latent classes are compared: few rows have none."""
+        """Return whether latent classes are compared, which needs enough rows."""
         is_plain = not (self.smoothing or self.person_column)
         return is_plain and n_rows >= MODELLED_ROWS
 
     def _classes(self, layout: Layout, n_rows: int) -> Any:
-        """Recipe of latent classes, or None."""
+        """Return the recipe of latent classes, or None."""
         if not self._has_classes(n_rows):
             return None
         declared = self.bins if isinstance(self.bins, Mapping) else {}
@@ -126,61 +121,58 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     def _choose_best(
         self,
-        spec: Specification,
         layout: Layout,
-        counted: RowCounts,
-        classes: Sequence[FittedFiles],
+        counts: RowCounts,
+        classes: Sequence[FittedRelease],
+        options: FitOptions,
         *,
         is_shuffled: bool = False,
-    ) -> FittedFiles:
-        """The best of the tuples and the latent classes, whose report compares all of them, and the counts it is of."""
+    ) -> FittedRelease:
+        """Return the best of tuples and latent classes, with a report that compares all of them."""
         # Classes and tuples are other symbols: where there are both, what they keep of each column is compared; of
-        # shuffled rows, which stand beside nobody, first what pairs of columns say about each other.
-        share = "mean_column_utility" if classes else "normalized_utility"
-        releases = list(self._tuples(spec, layout, counted, is_alone=not classes))
+        # shuffled rows, which belong to no one, first the relations between columns.
+        designs = list(self._tuples(layout, counts, is_alone=not classes))
+        releases = [release for _, release in designs]
         if classes and releases:
-            columns, rows = list(_column_counts(releases[0].joint)), spec.support(counted.table)[1]
-            never = rows[rows < self.min_count].sum() / rows.sum()
+            rows = self.specification().support(counts.table)[1]
+            columns, never = list(_column_counts(releases[0].joint)), rows[rows < self.min_count].sum() / rows.sum()
             releases = [_with_columns(entry, columns, float(never), is_shuffled=is_shuffled) for entry in releases]
-        candidates = [*((entry, counted.table) for entry in releases), *classes]
-        reports = [entry.report for entry, _ in candidates]
-        place = choose_report(reports, share)
-        note = f"{reports[place].facts.mechanism} was chosen, because it {reason(reports[place], reports, share)}."
+        candidates = [*releases, *classes]
+        compared = {release.report.facts.mechanism: release.report for release in candidates}
+        choice = Choice(compared)
+        note = f"{choice.best} was chosen, because it {choice.reason}."
         if self.confidence is not None:
             note += f" Each certificate holds at {100 * self.confidence:.6g} %, so that whichever is chosen may be."
-        best, table = candidates[place]
-        report = best.report.with_section(comparison_section(reports, note, share))
-        chosen = replace(best, report=replace(report, facts=replace(report.facts, is_chosen=True)))
-        compared = {report.facts.mechanism: report for report in reports}
-        chosen = replace(chosen, attributes={**chosen.attributes, "compared_": compared})
-        return (
-            chosen if place >= len(releases) else self._audit_order(chosen, counted, is_priced=spec.is_priced)
-        ), table
+        place = list(compared).index(choice.best)
+        report = candidates[place].report.with_section(choice.section(note))
+        report = replace(report, facts=replace(report.facts, is_chosen=True))
+        chosen = replace(candidates[place], report=report, compared=compared)
+        if place >= len(releases):
+            return chosen
+        return designs[place][0].price(replace(chosen, counts=counts), options)
 
-    def _tuples(
-        self, spec: Specification, layout: Layout, counted: RowCounts, *, is_alone: bool
-    ) -> Iterator[FittedRelease]:
-        """Designs of tuples; none where classes were fitted and they are too many, or cannot be released."""
-        rows = counted.table.counts.sum(axis=0)
+    def _tuples(self, layout: Layout, counts: RowCounts, *, is_alone: bool) -> Iterator[tuple[Recipe, FittedRelease]]:
+        """Designs of tuples; none if classes were fitted and there are too many tuples, or they cannot be released."""
+        rows = counts.table.counts.sum(axis=0)
         n_x = int(np.count_nonzero(rows))
         if not is_alone and n_x * TUPLE_ROWS > rows.sum():
             return
-        kinds = kinds_for(n_x, spec.budget)
+        kinds = kinds_for(n_x, self.specification().budget)
         if self.confidence is not None and n_x > 60:  # robust responses take longer
             kinds = [kind for kind in kinds if not kind.is_response]
-        unordered = replace(counted, order=None)
+        unordered, draft = replace(counts, order=None), FitOptions(is_priced=False)
         for recipe in (self._recipe(kind.name) for kind in kinds):
             with contextlib.nullcontext() if is_alone else contextlib.suppress(SanitizeError):
-                yield recipe.design(replace(recipe.specification(), is_priced=False), layout, unordered)
+                yield recipe, recipe.design(layout, unordered, draft)
 
 
 def _with_columns(
     fitted: FittedRelease, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
 ) -> FittedRelease:
-    """A release of tuples whose report says what it keeps of columns, as that of classes does, and leaves out."""
+    """Release of tuples whose report adds utility by column, to compare with classes, and left-out values."""
     lines = [column_utilities(rows, fitted.channel)[1]]
     if never:
-        lines.append(Measure(PRINTED, "rows whose values may be printed", "1", "exact", 1.0, 1 - never))
+        lines.append(Measure(PRINTED, "rows with values that may be released", "1", "exact", 1.0, 1 - never))
     report = replace(fitted.report, measures=(*fitted.report.measures, *lines))
     return replace(
         fitted, report=with_relations(report, relations_of_tuples(fitted), is_shuffled=True) if is_shuffled else report
@@ -188,7 +180,7 @@ def _with_columns(
 
 
 def relations_of_tuples(fitted: FittedRelease) -> tuple[Relation, ...]:
-    """Return how much a release of tuples has of each relation between two columns."""
+    """Return how much a release of tuples keeps of each relation between two columns."""
     joint, channel = fitted.joint, fitted.channel
     after = np.zeros(len(joint.public))
     written = joint.public.encode(dict(channel.outputs.decode(np.arange(channel.n_outputs, dtype=np.int32))))
@@ -207,7 +199,7 @@ def _groups(joint: JointDistribution, most: int = GROUPS) -> Iterator[tuple[str,
 
 
 def _column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
-    """Name of each column and rows of (X_j, X), X_j in the groups that classes are measured by."""
+    """Name of each column and counts of (X_j, X), with X_j in the groups by which classes are measured."""
     x = np.repeat(np.arange(len(joint.p_x)), np.rint(joint.p_x * (joint.n or 0)).astype(np.int64))
     names, groups = zip(*_groups(joint), strict=True)
     return column_counts(names, [own[x] for own in groups], x, len(joint.p_x))

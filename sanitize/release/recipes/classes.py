@@ -1,4 +1,4 @@
-"""The recipe for tables of many columns: a limit on what the latent class of a row reveals, and rows written by class.
+"""Recipe for tables of many columns: a limit on a row's latent class, and rows generated from the class.
 
 The public symbol of a row is its latent class, drawn given the row: S - X - class - Y is a Markov chain, so what
 is designed and certified for (S, class) holds for whole rows. Classes never see S.
@@ -7,10 +7,9 @@ is designed and certified for (S, class) holds for whole rows. Classes never see
 from __future__ import annotations
 
 from collections.abc import Collection
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -25,25 +24,23 @@ from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 from sanitize.mechanisms import as_lift_budget, certified_merging, certified_random_response, rows_needed
 from sanitize.release.classes import UNIT, ClassPartition, LatentClassModel, couple_classes
 from sanitize.release.design import MIN_COUNT, Specification, rare_secrets
-from sanitize.release.first_pass import RowCounts, sample_rows
+from sanitize.release.first_pass import RowCounts, TableCounter, sample_rows
+from sanitize.release.fit import Recipe
 from sanitize.release.layout import CellLayout
 from sanitize.release.people import encode_columns, one_row_each, refuse_by_companions
 from sanitize.release.recipes.fitted_classes import FEWEST_CELLS, FittedClasses, user_edges
 from sanitize.release.recipes.promise import (
-    check_order,
+    NoisyRowCounts,
+    add_noise,
     check_settings,
     noise_key,
-    with_level,
-    with_noise,
-    with_promise,
+    require_confidence,
 )
-from sanitize.release.recipes.recipe import Recipe
 from sanitize.release.recipes.record_dp import RECORD_SHARE
 from sanitize.release.survey import refuse_identifiers
 from sanitize.report import Section, with_columns, with_relations
 from sanitize.tables.columns import as_arrow
 from sanitize.tables.files.hierarchies import read_hierarchy
-from sanitize.tables.frame import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,9 +52,9 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import NoiseKey, Randomness, RandomWords
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable, JointDistribution
-    from sanitize.release.first_pass import RowOrder, TableCounter
+    from sanitize.release.first_pass import RowOrder, TableSource
+    from sanitize.release.fit import FitOptions, Missing
     from sanitize.release.layout import ColumnSpec, Layout
-    from sanitize.release.recipes.recipe import FittedFiles, LaidOut, Missing, Settled, Weights
     from sanitize.release.recipes.record_dp import RecordDP
     from sanitize.release.recipes.secret_dp import SecretDP
     from sanitize.release.release import FittedRelease
@@ -65,6 +62,7 @@ if TYPE_CHECKING:
     from sanitize.tables.files.hierarchies import Hierarchy
     from sanitize.tables.files.source import Numbers
 
+Weights: TypeAlias = "NDArray[np.float64] | None"
 Rule = Literal["optimal-random-response", "subset-random-response", "subset-merging", "watchdog"]
 
 # Rows of files that classes are fitted on: more would not make them better.
@@ -99,22 +97,23 @@ class LatentClassParameters:
 
 
 class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
-    """Limit what the latent class of a row reveals, and write a row for each released class."""
+    """Limit what the latent class of a row reveals, and generate a row for each released class."""
 
     is_part = False
+    takes_weights = True
     handle_unknown = "error"
     # Columns that sum up rows of other tables: none of them names anybody, or determines another.
     summaries: Collection[str] = ()
 
-    def with_changes(self, **parameters: Any) -> Self:
+    def with_changes(self, *, summaries: Collection[str] | None = None, **parameters: Any) -> Self:
         """Return a copy with other values of some parameters."""
         recipe = super().with_changes(**parameters)
-        recipe.summaries = self.summaries
+        vars(recipe)["summaries"] = self.summaries if summaries is None else summaries
         return recipe
 
     @property
     def takes_channel(self) -> bool:  # type: ignore[override]
-        """True if a channel may take the place of a design: a certificate is of its own design alone."""
+        """True if a channel may replace the design: a certificate covers its own design only."""
         return self.confidence is None
 
     @property
@@ -131,7 +130,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
 
     @property
     def person_column(self) -> str | None:
-        """Column that says whose a row is; a certificate is of rows drawn one by one, and not of people."""
+        """Column with the identifiers of people; a certificate is for independent rows, and not for people."""
         if (column := super().person_column) is not None and self.confidence is not None:
             raise InvalidParameter(
                 "confidence= of LatentClassRelease certifies rows that were drawn one by one, and person= says that a "
@@ -140,9 +139,11 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         return column
 
     def specification(self) -> Specification:
-        """Budget and the mechanism that designs a channel on classes; a certificate is in place of a set of laws."""
+        """Budget and the mechanism that designs a channel on classes; a certificate replaces a confidence set."""
         if self.promise is not None:
             check_settings(vars(self))
+            if self.keep is None:
+                require_confidence(self.confidence, self.promise.keyword)
         if self.n_classes is not None:
             whole_number("n_classes", self.n_classes, 1)
         budget, kind = declared_budget(self.budget), self.rule
@@ -152,7 +153,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if self.keep is not None:
             _check_kept(vars(self), budget, kind)
         if self.target is not None and self.confidence is None and not kind.endswith("response"):
-            raise InvalidParameter(f"rule={kind!r} keeps no column before others: leave target out, or give confidence")
+            raise InvalidParameter(f"rule={kind!r} cannot favour one column: leave target out, or give confidence")
         settings: dict[str, Any] = {"budget": budget}
         if self.confidence is not None:
             check_confidence(self.confidence)
@@ -163,10 +164,32 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             settings |= {} if kind == "watchdog" else {"effort": self.effort}
         return Specification("latent classes", partial(mechanism, **settings), budget, prints=False)
 
-    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
-        """Roles of the columns, and classes fitted on the public ones."""
-        layout, source = super().layout(table, sensitive_features)
-        return self.fit_layout(layout, source, random_words(self.random_state)), source
+    def learn_layout(self, roles: Layout, table: TableSource, options: FitOptions) -> FittedClasses:
+        """Fit classes on the rows, or on a uniform sample of the rows of files."""
+        person = () if self.person_column is None else (self.person_column,)
+        rows = table.sample((*roles.sensitive, *roles.public, *person), MOST_SAMPLED)
+        words = random_words(self.random_state) if options.random_words is None else options.random_words
+        if not isinstance(table, TableCounter):
+            return self.fit_layout(roles, rows, words, partition=options.classes)
+        numbers = sample_rows(table.n_rows, MOST_SAMPLED)
+        layout = self.fit_layout(roles, rows, words, numbers, options.classes)
+        if self.person is None and self.record_dp is None:
+            names = [name for name in roles.value_columns if name not in (self.hierarchies or {})]
+            others = [name for name in table.names if name not in roles.sensitive]
+            read = partial(table.sample, most=MOST_SAMPLED)
+            refuse_by_companions(encode_columns(rows, names), np.ones(len(numbers)), names, others, read)
+        return replace(layout, is_shuffled=options.order == "shuffle")
+
+    def count(self, table: TableSource, layout: Layout, order: RowOrder) -> RowCounts:
+        """Count sensitive values and classes of all rows, with noise if differential privacy is promised."""
+        assert isinstance(layout, FittedClasses)
+        is_sampled = len(layout.row_cells) < table.n_rows
+        if isinstance(table, TableCounter) and (order == "keep" or is_sampled or table.source.weights is not None):
+            counts = table.count(layout.bare(), order)
+        else:
+            weights = table.weights, getattr(table, "groups", None), table.largest_total
+            counts = RowCounts.from_table(layout, layout.rows, *weights)
+        return counts if self.promise is None else add_noise(layout, counts, self.promise, self.random_state)
 
     def fit_layout(
         self,
@@ -177,7 +200,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         partition: ClassPartition | None = None,
         extra_columns: Collection[str] = (),
     ) -> FittedClasses:
-        """Fit classes, unless they are given, and draw one for each row; of files rows have numbers.
+        """Fit classes, unless they are given, and draw one for each row; rows of files are numbered.
 
         Columns beside them are in the private model of whole rows alone.
         """
@@ -194,10 +217,15 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             design = design_rows(len(as_arrow(rows[layout.public[0]], layout.public[0])), share)
         if self.record_dp is not None:
             assert design is not None
-            source = self.record_dp.model_rows(modelled, rows, design, noise_key(self.random_state, "record_dp"))
+            if self.n_classes == 1:  # there is nothing to certify
+                design[:] = True
+            key = noise_key(self.random_state, "record_dp")
+            source, as_classes = self.record_dp.model_rows(modelled, rows, design, key)
         columns = layout.columns(source)
         table = {name: columns[name] if name in layout.keep else source[name] for name in layout.public}
         drawn = {name for name in table if name not in layout.keep}
+        if strange := [name for name in self.hierarchies or {} if name not in drawn]:
+            raise ColumnError(f"hierarchies names {strange[0]!r}, which is no column that the model writes", strange[0])
         edges = {name: user_edges(bins, table[name]) for name, bins in layout.bins.items() if name in drawn}
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in drawn})
         declared = {*edges, *(self.hierarchies or {}), *self.summaries, *layout.keep}
@@ -212,13 +240,16 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if partition is not None and (
             other := partition.model.differs(table, self.n_classes, edges, above, layout.keep)
         ):
-            raise InvalidChannel(f"the latent classes given are not of this release's settings: they have {other}")
+            raise InvalidChannel(f"these latent classes were fitted with other settings: they have {other}")
         if partition is None:
             learned: dict[str, Any] = {"rows": fitted, "weights": weights, "edges": edges, "above": above}
             # A profile that sums up other rows is a person's own.
             are_people = self.person is not None or bool(self.summaries)
             learned |= {"rows_are_people": are_people, "summaries": self.summaries, "kept": layout.keep}
-            model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
+            if self.record_dp is not None and self.n_classes == 1 and not extra_columns:
+                model = as_classes(table, edges)
+            else:
+                model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
             # A digest of all rows would change the class of each with any other one.
             partition = ClassPartition.from_model(model, key, table if source is rows else None)
         groups = partition.encode(table)
@@ -227,7 +258,9 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             cell_rows = np.bincount(cells if fitted is None else cells[fitted], minlength=partition.n_cells)
             if cell_rows.min() >= LEAST_ROWS or partition.n_cells == 1:
                 break
-            partition = partition.drop_cells(cell_rows == cell_rows.min())
+            fewest = cell_rows == cell_rows.min()
+            fewest[0] &= not fewest.all()  # of classes with equally few rows one stays
+            partition = partition.drop_cells(fewest)
         row_cells = cells if source is rows else partition.assign(rows, first=numbers)
         bare = CellLayout.from_partition(layout, partition)
         return FittedClasses(
@@ -235,7 +268,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         )
 
     def _row_of_each_person(self, source: Mapping[str, Any], key: NoiseKey) -> tuple[Mask | None, Weights]:
-        """Rows that classes are fitted on and their weights, where people have several: one row of each, else all.
+        """Rows for fitting classes, and their weights: one per person if people have several rows, otherwise all.
 
         Whatever counts rows from there on counts people.
         """
@@ -243,68 +276,41 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         people = None if person is None else self.people(source, person)
         return (None, None) if person is None or people is None else one_row_each(people, person, key.derive("people"))
 
-    def fit(
-        self, spec: Specification, table: TableCounter, order: RowOrder, words: RandomWords | None = None
-    ) -> FittedFiles:
-        """Fit classes on the rows of the files, or a uniform sample of them, and design on the counts of all."""
-        if self.promise is not None:
-            check_order(order, self.promise.keyword)
-        noise = random_words(self.random_state) if words is None else words
-        with table.naming_absent():
-            roles, _ = super().layout(Table.from_native(table.empty()))
-            person = () if self.person_column is None else (self.person_column,)
-            sample = table.sample((*roles.sensitive, *roles.public, *person), MOST_SAMPLED)
-            numbers = sample_rows(table.source.n_rows, MOST_SAMPLED)
-            layout = self.fit_layout(roles, sample, noise, numbers, spec.partition)
-            if self.person is None and self.record_dp is None:
-                names = [name for name in roles.value_columns if name not in (self.hierarchies or {})]
-                others = [name for name in table.source.readable_columns if name not in roles.sensitive]
-                columns = encode_columns(sample, names)
-                refuse_by_companions(
-                    columns, np.ones(len(numbers)), names, others, partial(table.sample, most=MOST_SAMPLED)
-                )
-            layout = replace(layout, is_shuffled=order == "shuffle")
-            is_whole = order == "shuffle" and len(numbers) == table.source.n_rows
-            counted = RowCounts.from_table(layout, sample) if is_whole else table.count(layout.bare(), order)
-        if len(numbers) < counted.table.n:
-            note = f"the latent classes were fitted on a uniform sample of {len(numbers)} rows"
-            spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
-        # The second pass must see the same rows of each class again, whatever the noise on what was designed by.
-        exact = counted.table if self.record_dp is None else copy(counted.table)
-        return self.design(spec, layout, counted), exact
-
-    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: RowCounts) -> Settled:
+    def resolve(
+        self, spec: Specification, layout: Layout, counts: RowCounts, channel: Channel | None
+    ) -> tuple[Specification, Layout]:
+        """Decide which classes are certified and which are kept."""
         assert isinstance(layout, FittedClasses)
-        clipped: Mapping[str, int] = counted.clipped
+        if len(layout.row_cells) < counts.table.n:
+            note = f"the latent classes were fitted on a uniform sample of {len(layout.row_cells)} rows"
+            spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
         more: dict[str, Any] = {}
         if layout.keep:
-            layout = replace(layout, symbols=counted.table.public)
+            layout = replace(layout, symbols=counts.table.public)
             more["keep"] = layout.keep
-            kept = replace(spec.facts, kept=layout.keep, warnings=(*spec.facts.warnings, *_kept_notes(layout, counted)))
+            kept = replace(spec.facts, kept=layout.keep, warnings=(*spec.facts.warnings, *_kept_notes(layout, counts)))
             spec = replace(spec, facts=kept)
         if self.confidence is not None:
             fresh: NDArray[Any]
-            if (promise := self.promise) is None:
-                design, fresh = layout.divide_counts(counted.table)
+            if isinstance(counts, NoisyRowCounts):
+                design, _, fresh, more["noise"] = counts.noisy
             else:
-                design, _, fresh, more["noise"] = with_noise(layout, counted.table, promise, self.random_state)
-                spec = replace(spec, facts=with_level(spec.facts, promise, seeded=self.is_seeded))
-                clipped = {}  # how many secrets were clipped stays unknown
+                design, fresh = layout.divide_counts(counts.table)
             profiles = layout.profiles if self.target is None else layout.profiles_of({self.target})
             more |= {"design": design, "fresh": fresh, "profiles": profiles, "confidence": self.confidence}
             if getattr(spec.mechanism, "func", None) is certified_random_response:
                 more["members"] = layout.members
-            spec = replace(spec, facts=self._certificate_facts(spec, layout, counted.table, int(design.sum())))
+            spec = replace(spec, facts=self._certificate_facts(spec, layout, counts.table, int(design.sum())))
         elif self.target is not None:
             of_target = dict(layout.column_counts())[self.target].toarray()
             more["target"] = of_target / of_target.sum(axis=0)
         written = partial(_design_written_classes, design=partial(spec.mechanism, **more))
-        return replace(spec, mechanism=written), layout, clipped
+        return replace(spec, mechanism=written), layout
 
     def _certificate_facts(
         self, spec: Specification, layout: FittedClasses, counts: ContingencyTable, n_design: int
     ) -> ReleaseFacts:
-        """Facts that say what leaves little to certify, and rows that no certificate is about."""
+        """Facts on why little can be certified, and on rows that no certificate covers."""
         assert self.confidence is not None
         rows = counts.counts.sum(axis=1)
         limits = as_lift_budget(limits_for(spec.budget, counts.sensitive))
@@ -315,40 +321,44 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         repeated = [REPEATED] if repeats_too_often(layout.repeats) else []
         return replace(spec.facts, warnings=(*spec.facts.warnings, *notes, *repeated), shortage=shortage)
 
-    def _attach_printer(self, release: FittedRelease, counted: RowCounts) -> FittedRelease:
-        layout = release.layout
+    def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
+        """Return the release with the report on its generated rows."""
+        layout, counts = release.layout, release.counts
         assert isinstance(layout, FittedClasses)
+        assert counts is not None
         partition = layout.partition
-        n_rows = counted.table.n
+        n_rows = counts.table.n
         replaced = layout.count_replaced_values(n_rows)
         facts = replace(release.report.facts, output="model", people=partition.people, replaced=replaced)
         # No test on generated rows is valid, whatever share of the differences the channel leaves.
         sections = tuple(section for section in release.report.sections if section.name != "power")
         report = replace(release.report, public=layout.read, facts=facts, sections=sections)
         if self.confidence is not None:  # fresh rows certify in place of a set of distributions
-            lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
-            report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
+            report = report.replace_measures("worst_case", confidence=self.confidence)
         lost = {entry.column: entry.n_rows / n_rows for entry in replaced}
         report = with_columns(report, layout.column_counts(), release.channel, lost)
         # Of the same classes under other limits nobody reads relations.
-        is_draft = release.spec.partition is not None and not release.spec.is_priced
+        is_draft = options.classes is not None and not options.is_priced
         if layout.is_shuffled or not is_draft:
-            relations = layout.pair_relations(release.channel.push(release.joint.p_x[None])[0], release.decode)
+            weighted = counts.table.row_counts  # the release has each row once, whatever its weight
+            shares = release.joint.p_x if weighted is None else weighted.sum(axis=0) / n_rows
+            relations = layout.pair_relations(release.channel.push(shares[None])[0], release.decode)
             report = with_relations(report, relations, lost, is_shuffled=layout.is_shuffled)
-        section = _classes_section(partition, counted, layout.design)
+        for section in report.sections:
+            if section.name == "guesses":
+                words = '"Before" is of latent classes (groups of similar rows); the raw rows reveal more.'
+                report = report.with_section(replace(section, words=f"{section.words} {words}"))
         if self.person_column is None and self.promise is None:  # the figure is of people with one row each
-            section = replace(section, words=section.words + partition.membership)
-        report = report.with_section(section)
-        if self.promise is not None:
-            report = with_promise(report, self.promise, layout)
-        return replace(release, layout=layout.bare(), report=report, attributes={"classes_": partition.model})
+            report = report.with_section(Section("membership", "Who is in the data", partition.membership))
+        report = report.with_section(_classes_section(partition, counts, layout.design))
+        return replace(release, layout=layout.bare(), report=report)
 
 
 def _check_kept(settings: Mapping[str, Any], budget: Budget, rule: str) -> None:
-    """Refuse settings that kept columns cannot have beside them."""
-    if settings["secret_dp"] is not None or settings["record_dp"] is not None or settings["confidence"] is not None:
+    """Refuse settings that cannot be combined with kept columns."""
+    if settings["record_dp"] is not None or settings["confidence"] is not None:
         raise InvalidParameter(
-            "keep= holds for the frequencies of these rows: leave confidence, secret_dp and record_dp out, or keep none"
+            "keep= holds for the frequencies of these rows: leave confidence and record_dp out, or leave keep out"
         )
     if rule != "optimal-random-response" or not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidParameter(
@@ -359,20 +369,21 @@ def _check_kept(settings: Mapping[str, Any], budget: Budget, rule: str) -> None:
 
 def _kept_notes(layout: FittedClasses, counted: RowCounts) -> Iterator[str]:
     """Warnings for a reader about kept columns."""
-    public, rows = counted.table.public, counted.table.counts.sum(axis=0)
+    public, rows = counted.table.public, counted.table.seen.sum(axis=0)
     of_values = np.bincount(public.group_by(layout.keep), rows)
     if n_rare := int(of_values[of_values < MIN_COUNT].sum()):
-        yield f"{n_rare} rows have kept values that fewer than {MIN_COUNT} rows have: whoever knows them finds the row"
+        rare = f"{n_rare} rows have kept values that fewer than {MIN_COUNT} rows have"
+        yield f"{rare}: anyone who knows them finds the row"
     for name in layout.keep:
         if name in layout.bins:
             yield (
-                f"the limit counts the bin of column {name!r}, which is kept as it is: what a value says beyond its "
+                f"the limit counts the bin of column {name!r}, which is kept as it is: the part of a value beyond its "
                 "bin is not counted"
             )
 
 
 def _design_written_classes(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:
-    """The channel that a rule designs, and then to the class that is written: as often as can be the row's own.
+    """Compose a mechanism's channel with one that writes a class, as often as possible the row's own.
 
     Beside kept values it is one of the classes of rows that have them.
     """
@@ -390,10 +401,13 @@ def _design_written_classes(joint: JointDistribution, design: Callable[..., Chan
 
 def _classes_section(partition: ClassPartition, counted: RowCounts, design: Mask | None) -> Section:
     """Section of the report on the classes."""
-    words = "Each row is released through its latent class, which was fitted to the public columns alone."
-    if design is not None:
+    words = (
+        "Each row is released through its latent class, a group of similar rows. The public columns alone define the "
+        "classes."
+    )
+    if design is not None and not design.all():
         n_fitted = int(design.sum())
         words += f" {n_fitted} rows fitted the classes; the other {counted.table.n - n_fitted} certify the limit."
-    rows = np.bincount(counted.table.public.codes[:, -1], counted.table.counts.sum(axis=0))
+    rows = np.bincount(counted.table.public.codes[:, -1], counted.table.seen.sum(axis=0))
     figures = (("classes", float(partition.n_cells)), ("rows of the smallest class", float(rows.min())))
     return Section("classes", "Latent classes", words, ("", "number"), figures)

@@ -1,4 +1,4 @@
-"""Latent classes with the table that they were fitted on, and what they count of it, while a channel is designed."""
+"""Latent classes with the table that they were fitted on, and its counts, during the design of a channel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sanitize.release.layout import Columns
     from sanitize.tables.columns import ArrowColumn
 
-# Of a certified response.
+# Cells that a certified response has where it is of use; a report of too few rows says how many they would take.
 FEWEST_CELLS = 8
 # Rows that are generated to see what they show of it, rows of it that they are compared with, and groups of
 # values by which.
@@ -45,7 +45,7 @@ _GENERATED, _COMPARED, _GROUPS = 10_000, 50_000, 8
 
 @dataclass(frozen=True, kw_only=True)
 class FittedClasses(CellLayout):
-    """Layout of latent classes with the table they were fitted on, while a channel is designed.
+    """Layout of latent classes with the table they were fitted on, during the design of a channel.
 
     Under differential privacy of whole rows that table is one of a private model; otherwise it is what is released.
     """
@@ -61,11 +61,11 @@ class FittedClasses(CellLayout):
 
     @property
     def fitted(self) -> Mask | None:
-        """Rows of the source that fitted the classes; None for all."""
+        """Rows that the classes were fitted on; None for all."""
         return self.design if self.rows is self.source else None
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
-        """Columns of a batch; of the table that is released the classes are known."""
+        """Columns of a batch; for the released table itself the classes are known."""
         return (
             self.cell_columns(source, self.row_cells)
             if source is self.rows
@@ -74,7 +74,7 @@ class FittedClasses(CellLayout):
 
     @cached_property
     def _codes(self) -> NDArray[np.int32]:
-        """Symbol of each row of the source: its class, or that beside kept values."""
+        """Symbol of each row: its class, combined with kept values if there are any."""
         if not self.keep or self.symbols is None:
             return self.cells
         return self.symbols.encode(self.cell_columns(self.source, self.cells))
@@ -88,7 +88,7 @@ class FittedClasses(CellLayout):
         return CellLayout(*self.roles, partition=self.partition)
 
     def divide_counts(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Counts of (S, class) of the rows of the design, and of the others."""
+        """Counts of (S, class) of the design rows, and of the other rows."""
         columns, mask = self.columns(self.rows), pa.array(self.design)
         seen = counts.empty_copy()
         seen.count({name: as_arrow(columns[name], name).filter(mask) for name in (*self.sensitive, *self.public)})
@@ -96,11 +96,11 @@ class FittedClasses(CellLayout):
 
     @cached_property
     def profiles(self) -> Profiles:
-        """Counts of the groups of values of each column in each class, of the rows that fitted the classes."""
+        """Counts of the groups of values of each column in each class, over the rows behind the classes."""
         return self.profiles_of(self.read)
 
     def profiles_of(self, names: Collection[str]) -> Profiles:
-        """Profiles of some columns alone."""
+        """Profiles of some columns only."""
         tables = [table.toarray() for name, table in self.column_counts(self.fitted) if name in names]
         starts = np.cumsum([0, *(len(table) for table in tables[:-1])])
         shares = [table.sum(axis=1) / table.sum() for table in tables]
@@ -109,7 +109,7 @@ class FittedClasses(CellLayout):
 
     @property
     def members(self) -> Mask:
-        """Classes below each node of a dendrogram of classes that write alike rows, shape (n_nodes, n_classes)."""
+        """Classes below each node of a dendrogram of classes with similar rows, shape (n_nodes, n_classes)."""
         k = self.partition.n_cells
         masks = list(np.eye(k, dtype=bool))
         if k > 1:
@@ -120,11 +120,11 @@ class FittedClasses(CellLayout):
         return np.array(masks)
 
     def column_counts(self, rows: Mask | None = None) -> Iterator[tuple[str, sparse.csr_array]]:
-        """Name of each column and rows of (X_j, class), X_j in at most 16 groups, shape (n_groups, n_classes)."""
+        """Name of each column and counts of (X_j, class), X_j in at most 16 groups, shape (n_groups, n_classes)."""
         return column_counts(self.read, self._groups, self._codes, self._n_symbols, rows)
 
     def count_replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
-        """How many rows of each column are written as others, or with a number inside the edges, of so many rows."""
+        """Number of rows of each column written with another value, or with a number inside the edges."""
         part, entries = n_rows / max(len(self.cells), 1), []
         for column in self.partition.columns:
             if column.name in self.keep:
@@ -134,7 +134,7 @@ class FittedClasses(CellLayout):
         return tuple(entries)
 
     def pair_relations(self, p_y: Vector, decode: Callable[..., Mapping[str, Any]]) -> tuple[Relation, ...]:
-        """Return how much rows that are generated from a seed have of each relation, see `pair_relations`.
+        """Return the strength of each relation in rows generated from a seed; see `pair_relations`.
 
         They are never released. P(y) is how often each symbol is, and they are what it is written as.
         """
@@ -149,7 +149,7 @@ class FittedClasses(CellLayout):
 
     @property
     def repeats(self) -> NDArray[np.int64]:
-        """How often each row is there of those that differ in the groups of some column."""
+        """Number of copies of each row, where rows differ if the group of some column does."""
         rows = np.stack(self._groups, axis=1).astype(np.int32)
         sizes = [int(groups.max()) + 1 for groups in self._groups]
         return np.bincount(distinct_rows(rows, sizes)[1])
@@ -164,7 +164,7 @@ class FittedClasses(CellLayout):
 
 
 def _row_groups(column: ArrowColumn, name: str) -> NDArray[np.int64]:
-    """Group of each row: an ordered column in about equal parts, of any other the most frequent values alone."""
+    """Group of each row: about equal parts of an ordered column, otherwise the most frequent values."""
     values, codes = ascending(column, name)
     levels = np.where(codes < 0, len(values), codes)
     counts = np.bincount(levels, minlength=len(values) + 1)
@@ -172,7 +172,7 @@ def _row_groups(column: ArrowColumn, name: str) -> NDArray[np.int64]:
 
 
 def _numbers(column: ArrowColumn) -> tuple[NDArray[Any], Mask]:
-    """Numbers in the order of the values, in the column's own unit (dates lie in any year), and which are missing."""
+    """Numbers in the order of the values, in the column's unit (so dates may have any year), and missing ones."""
     column = decode_dictionary(column)
     is_missing = np.asarray(pc.is_null(column, nan_is_null=True))
     present = to_numbers(column.filter(pa.array(~is_missing)))
@@ -182,7 +182,7 @@ def _numbers(column: ArrowColumn) -> tuple[NDArray[Any], Mask]:
 
 
 def _common_groups(raw: ArrowColumn, other: ArrowColumn, name: str) -> tuple[Codes, ...]:
-    """Group of each row of a column and of another one, by what values the first has, whatever groups classes have."""
+    """Group of each row of a column and of another one, by the values of the first, whatever the classes' groups."""
     if is_ordered(raw.type, name):
         sides = [_numbers(column) for column in (raw, other)]
         known, counts = np.unique(sides[0][0][~sides[0][1]], return_counts=True)
@@ -200,7 +200,7 @@ def _common_groups(raw: ArrowColumn, other: ArrowColumn, name: str) -> tuple[Cod
 
 
 def user_edges(bins: Bins, column: Any) -> list[Any]:
-    """Edges that somebody declared for a public column, in the numbers by which its values are ordered.
+    """Declared edges of a public column, as numbers in the order of its values.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def user_edges(bins: Bins, column: Any) -> list[Any]:
     """
     if bins.learned:
         raise ColumnError(
-            f"bins of {bins.column!r} must be edges or a calendar unit here: classes cut the column themselves",
+            f"bins of {bins.column!r} must be edges or a calendar unit here: latent classes cut this column themselves",
             bins.column,
         )
     if bins.has_one_edge:

@@ -1,4 +1,4 @@
-"""The recipe of a Gaussian channel: numeric columns with declared bounds."""
+"""Recipe of a Gaussian channel: numeric columns with declared bounds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from sanitize.core.budgets import as_capacity_budget
 from sanitize.core.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.mechanisms import gaussian_channel, product_channel
+from sanitize.release.design import Specification
+from sanitize.release.fit import Recipe
 from sanitize.release.layout import Layout
 from sanitize.release.people import ROW
-from sanitize.release.recipes.recipe import Recipe
 from sanitize.tables.columns import as_arrow
 
 if TYPE_CHECKING:
@@ -30,13 +31,11 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import CapacityBudget
     from sanitize.core.joint import ContingencyTable, JointDistribution
     from sanitize.mechanisms import Method
-    from sanitize.release.design import Specification
-    from sanitize.release.first_pass import RowCounts
+    from sanitize.release.first_pass import TableSource
+    from sanitize.release.fit import FitOptions
     from sanitize.release.layout import ColumnSpec
-    from sanitize.release.recipes.recipe import LaidOut
     from sanitize.release.release import FittedRelease
     from sanitize.tables.columns import ArrowColumn
-    from sanitize.tables.frame import Table
 
     Pair = Sequence[float]
 
@@ -75,20 +74,19 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
             raise InvalidParameter(
                 f"budget must be a finite capacity > 0 (at 0 no finite noise suffices), got {budget.nats}"
             )
-        mechanism = _Noise(budget.nats, self.reach, self.method)
-        return replace(self._make_specification("Gaussian channel", mechanism, budget), prints=False)
+        return Specification("Gaussian channel", _Noise(budget.nats, self.reach, self.method), budget, prints=False)
 
-    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
-        """Roles of the columns, the public ones on their grids."""
-        layout, source = super().layout(table, sensitive_features)
+    def roles(self, table: TableSource) -> Layout:
+        """Roles of the columns, with the public ones on their grids."""
+        layout = super().roles(table)
         binned = sorted(set(layout.bins) & set(layout.public))
         if binned:
             raise ColumnError(
                 f"bins are for sensitive columns here; {binned[0]!r} has a grid: give its bounds", binned[0]
             )
-        columns = {name: as_arrow(source[name], name) for name in layout.public}
+        columns = {name: as_arrow(table.columns[name], name) for name in layout.public}
         grids: dict[str, Bins] = {name: self._grid(name, column) for name, column in columns.items()}
-        return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids}), source
+        return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids})
 
     def _grid(self, name: str, column: ArrowColumn) -> Grid:
         """Grid of a public column."""
@@ -103,9 +101,9 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         return Grid.from_bounds(name, pair, step, self.points, column)
 
-    def _attach_printer(self, release: FittedRelease, counted: RowCounts) -> FittedRelease:
-        # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
-        noise = release.spec.mechanism
+    def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
+        """Return the release with the channel on all grid points: it was designed on those that occur."""
+        noise = spec.mechanism
         assert isinstance(noise, _Noise)
         layout = release.layout
         channel = noise.grid_channel(layout.public, [layout.bins[name].labels for name in layout.public])
@@ -114,7 +112,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
 
 @dataclass(frozen=True)
 class _GridLayout(Layout):
-    """Layout whose public columns may have a different value in every row: no distribution of theirs is needed."""
+    """Layout whose public columns may differ in every row: their distribution is not needed."""
 
     def check_distinct(self, table: ContingencyTable) -> None:
         """Refuse sensitive columns that hold a different value in most rows."""
@@ -127,14 +125,14 @@ class _GridLayout(Layout):
 
 @dataclass(frozen=True)
 class _Noise:
-    """The mechanism: Gaussian noise on every column, the capacity shared equally."""
+    """Mechanism of the Gaussian channel: Gaussian noise on every column, the capacity shared equally."""
 
     capacity: float
     reach: float
     method: Literal["exact", "closed_form"]
 
     def __call__(self, joint: JointDistribution) -> Channel:
-        """Channel on the tuples that occur; the levels of the alphabet are the grids."""
+        """Channel on the tuples that occur, over the alphabet of the grids."""
         full = self.grid_channel(joint.public.columns, joint.public.levels)
         rows = full.inputs.encode(joint.public.decode(np.arange(len(joint.public))))
         return Channel((full.stages[0].take(rows), *full.stages[1:]), joint.public, full.outputs)

@@ -1,4 +1,4 @@
-"""Several groups of columns, each with a channel of its own, and kept columns, under one joint budget."""
+"""Several groups of columns, each with its own channel, and kept columns, under one joint budget."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sanitize._util.checks import positive
 from sanitize.core.budgets import declared_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.release.design import Specification
-from sanitize.release.layout import require_columns, select, with_sensitive
+from sanitize.release.first_pass import sensitive_names
+from sanitize.release.fit import Recipe
+from sanitize.release.layout import require_columns, select
 from sanitize.release.recipes.joint_plan import JointLayout, JointPlan
-from sanitize.release.recipes.recipe import Recipe
-from sanitize.release.release import no_mechanism
 from sanitize.report import ReleaseFacts
 
 if TYPE_CHECKING:
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import Randomness
     from sanitize.core.binning import Bins
     from sanitize.core.budgets import Budget
-    from sanitize.release.first_pass import RowCounts
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
+    from sanitize.release.first_pass import RowCounts, TableSource
+    from sanitize.release.fit import FitOptions, Missing
     from sanitize.release.layout import ColumnSpec, Layout
-    from sanitize.release.recipes.recipe import LaidOut, Missing, Settled
     from sanitize.release.release import FittedRelease, Unknown
     from sanitize.tables.frame import Table
 
@@ -48,7 +50,7 @@ class JointReleaseParameters:
 
 
 class JointReleaseRecipe(JointReleaseParameters, Recipe):
-    """Several groups of public columns, each through a channel of its own, and kept columns, under one budget."""
+    """Release several groups of public columns, each through its own channel, and kept columns, under one budget."""
 
     counts_people = False
 
@@ -74,8 +76,14 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 )
             if not recipe.is_part:
                 raise InvalidParameter(
-                    f"part {name!r}: {recipe.estimator()} releases a whole table and is no part of a joint release; "
-                    "give all columns to it as public, or release apart and record both in one sanitize.Ledger"
+                    f"part {name!r}: {recipe.estimator()} releases a whole table and cannot be part of a joint "
+                    "release; give all columns to it as public, or release apart and record both in one "
+                    "sanitize.Ledger"
+                )
+            if recipe.promise is not None:
+                raise InvalidParameter(
+                    f"part {name!r}: a joint release is designed from counts without noise; leave out "
+                    f"{recipe.promise.keyword}, or release all columns as one tuple"
                 )
             entries.append((name, recipe))
         return entries
@@ -96,7 +104,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         return by_column
 
     def specification(self) -> Specification:
-        """Budget; the parts print what they release, and their plan takes the place of the mechanism."""
+        """Return the budget; the parts write what they release, and their plan replaces the mechanism."""
         budget = declared_budget(self.budget)
         for name, part in self.parts:
             self._check_part(name, part)
@@ -104,15 +112,15 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         _check_weights(self.weights, {name for name, part in self.parts if part.budget is None})
         if not self.parts and self.keep is None:
             raise InvalidParameter("there is nothing to release: give sanitizers, keep, or both")
-        return Specification("joint release", no_mechanism, budget, prints=False)
+        return Specification("joint release", _no_mechanism, budget, prints=False)
 
     def _check_part(self, name: str, part: Recipe) -> None:
-        """Refuse a part that contradicts the whole."""
+        """Refuse a part that contradicts the joint release."""
         left = {"random_state": part.random_state is None, "keep_sensitive": not part.keep_sensitive}
         left["person"] = getattr(part, "person", None) is None or "person" not in vars(part)
         for setting, is_left in left.items():
             if not is_left:
-                raise InvalidParameter(f"part {name!r}: leave {setting} at its default; it is JointRelease's matter")
+                raise InvalidParameter(f"part {name!r}: leave {setting} at its default; JointRelease decides it")
         if part.confidence is not None:
             raise InvalidParameter(
                 f"part {name!r}: leave confidence out; a joint release is designed and judged for the "
@@ -120,49 +128,50 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             )
         if part.side_columns:
             raise InvalidParameter(
-                f"part {name!r}: leave side_columns out; its limit for those who know columns of a row is on one "
-                "channel, and a joint release prints others beside it: release these columns alone"
+                f"part {name!r}: leave side_columns out; its limit covers a single channel, and a joint release has "
+                "several: release these columns alone"
             )
         for setting, default in (("missing", "category"), ("handle_unknown", "high_risk")):
             if setting in vars(part) and getattr(part, setting) not in (default, getattr(self, setting)):
                 raise InvalidParameter(f"part {name!r}: give {setting} to JointRelease, for all columns alike")
 
-    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
-        """Roles of the columns, those of the parts in order and then the kept ones."""
-        require_columns(table, self.sensitive, *(part.public for _, part in self.parts), self.keep)
-        sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
+    def roles(self, table: TableSource) -> Layout:
+        """Roles of the columns: those of the parts in order, then the kept ones."""
+        head = table.head
+        require_columns(head, self.sensitive, *(part.public for _, part in self.parts), self.keep)
+        sensitive = sensitive_names(table, self.sensitive)
         if not sensitive:
             raise ColumnError(
-                "JointRelease needs to know what is sensitive: name columns with sensitive=, or pass them to fit as "
+                "JointRelease needs sensitive columns: name them with sensitive=, or pass them to fit as "
                 "sensitive_features (y is never taken as sensitive)"
             )
-        keep = select("keep", self.keep, table)
+        keep = select("keep", self.keep, head)
         layouts: dict[str, Layout] = {}
         bins: dict[str, Bins] = {}
-        for name, part in self._with_columns(table, sensitive, keep):
-            if part.sensitive is not None and set(select("sensitive", part.sensitive, table)) != set(sensitive):
+        for name, part in self._with_columns(head, sensitive, keep):
+            if part.sensitive is not None and set(select("sensitive", part.sensitive, head)) != set(sensitive):
                 raise ColumnError(f"part {name!r} has other sensitive columns than JointRelease; leave them at None")
-            own_sensitive = None if sensitive_features is not None else list(sensitive)
-            layouts[name], _ = part.with_changes(sensitive=own_sensitive).layout(table, sensitive_features)
+            own_sensitive = None if table.features else list(sensitive)
+            layouts[name] = part.with_changes(sensitive=own_sensitive).roles(table)
             for column, binning in layouts[name].bins.items():
                 if bins.setdefault(column, binning) != binning:
                     raise ColumnError(f"the parts bin the column {column!r} differently; bin it once", column)
         public = (*(column for layout in layouts.values() for column in layout.public), *keep)
         for i, name in enumerate(public):
             if name in public[:i]:
-                raise ColumnError(f"column {name!r} is released twice: it belongs to one part, or to keep", name)
+                raise ColumnError(f"column {name!r} is released twice: name it in one part, or in keep", name)
             if name in sensitive:
                 raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
         # Bins of a sensitive column are one part's or another's, but all parts must see the same symbols.
         for name, layout in layouts.items():
             part_bins = {column: bins[column] for column in (*layout.sensitive, *layout.public) if column in bins}
             layouts[name] = replace(layout, bins=part_bins)
-        return JointLayout(sensitive, public, bins, self.missing, keep, parts=layouts), source
+        return JointLayout(sensitive, public, bins, self.missing, keep, parts=layouts)
 
     def _with_columns(
         self, table: Table, sensitive: tuple[str, ...], keep: tuple[str, ...]
     ) -> list[tuple[str, Recipe]]:
-        """The parts, each with the names of its columns."""
+        """Parts, each with the names of its columns."""
         open_ = [name for name, part in self.parts if part.public is None]
         if len(open_) > 1:
             raise ColumnError(f"parts {open_[0]!r} and {open_[1]!r} both have public=None; name their columns")
@@ -177,23 +186,32 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 )
         return [(name, part.with_changes(public=list(by_part[name]))) for name, part in self.parts]
 
-    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: RowCounts) -> Settled:
+    def resolve(
+        self, spec: Specification, layout: Layout, counts: RowCounts, channel: Channel | None
+    ) -> tuple[Specification, Layout]:
+        """Design the parts, each given the others."""
         assert isinstance(layout, JointLayout)
-        layout.check_distinct(counted.table)
-        if spec.channel is not None:
-            return replace(spec, facts=ReleaseFacts(kept=layout.keep)), layout, counted.clipped
+        layout.check_distinct(counts.table)
+        if channel is not None:
+            return replace(spec, facts=ReleaseFacts(kept=layout.keep)), layout
         try:
-            plan = JointPlan.design(layout, self.parts, counted.table, spec.budget, self.weights or {})
+            plan = JointPlan.design(layout, self.parts, counts.table, spec.budget, self.weights or {})
         except ColumnError as error:
             if error.column is not None:
                 raise
             names = ", ".join(repr(name) for name in layout.public)
             raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
-        return replace(spec, mechanism=plan, facts=plan.facts), layout, counted.clipped
+        return replace(spec, mechanism=plan, facts=plan.facts), layout
 
-    def _attach_printer(self, release: FittedRelease, counted: RowCounts) -> FittedRelease:
-        plan = release.spec.mechanism
-        return replace(release, attributes={"channels_": plan.channels}) if isinstance(plan, JointPlan) else release
+    def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
+        """Return the release with the channel of each part."""
+        plan = spec.mechanism
+        return replace(release, parts=plan.channels) if isinstance(plan, JointPlan) else release
+
+
+def _no_mechanism(_: JointDistribution) -> Channel:
+    """Mechanism of parts before they are designed."""
+    raise AssertionError("no channel is designed here")  # pragma: no cover
 
 
 def _check_names(names: Sequence[str], parameters: set[str]) -> None:

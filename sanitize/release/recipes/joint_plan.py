@@ -1,4 +1,4 @@
-"""Plans of joint releases: parts designed given what the others release, and all of them side by side."""
+"""Plans of joint releases: parts designed given the output of the others, and measured together."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import JointDistribution
-    from sanitize.release.recipes.recipe import Recipe
+    from sanitize.release.fit import Recipe
 
 
 @dataclass(frozen=True)
 class JointPart:
-    """A release as it is measured beside others.
+    """A release that is measured together with others.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class JointPart:
     stages: tuple[Stage, ...]
 
     def channels(self, symbols: Alphabet) -> list[Channel]:
-        """Channel from the symbols that occur to what is drawn, if anything is."""
+        """Channel from the symbols that occur to those that are drawn, if any are."""
         if not self.stages:
             return []
         first, *later_stages = self.stages
@@ -51,7 +51,7 @@ class JointPart:
 
 
 def side_by_side(public: Alphabet, releases: Sequence[JointPart]) -> Channel:
-    """Channel of all releases together, on tuples of their symbols; columns of no release are kept as they are.
+    """Joint channel of all releases, on tuples of their symbols; other columns are kept unchanged.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class JointLayout(Layout):
         return [part.public for part in self.parts.values()] + ([self.keep] if self.keep else [])
 
     def check_distinct(self, table: ContingencyTable) -> None:
-        """Refuse columns that hold a different value in most rows, where no distribution can be learned from them."""
+        """Refuse columns that hold a different value in most rows, if their distribution must be learned."""
         tables = marginal_tables(table, self.groups)
         for part, part_table in zip(self.parts.values(), tables, strict=False):
             part.check_distinct(part_table)
@@ -129,7 +129,7 @@ class JointPlan:
         budget: Budget,
         weights: Mapping[str, float],
     ) -> JointPlan:
-        """Design every part: those with a budget of their own first, then the others in turns.
+        """Design every part: first those with their own budget, then the others in turns.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class JointPlan:
         return cls(tuple_channel(distribution.public, layout.groups, applied), channels_by_name, facts)
 
     def __call__(self, _: JointDistribution) -> Channel:
-        """The channel, as the mechanism of a specification."""
+        """Return the channel, as the mechanism of a specification."""
         return self.channel
 
 
@@ -186,7 +186,7 @@ def _part_lines(
     tables: Sequence[ContingencyTable],
     channels: Mapping[str, Channel],
 ) -> tuple[tuple[PartLeakage, ...], tuple[str, ...]]:
-    """Lines of the report on what each part reveals by itself, and notes on its design."""
+    """Lines of the report on the leakage of each part alone, and notes on its design."""
     lines, warnings = [], []
     for (name, part), table in zip(parts, tables, strict=False):
         has_budget = part.budget is not None
@@ -200,7 +200,7 @@ def _part_lines(
         lines.append(PartLeakage.from_summary(name, layout.parts[name].public, spec.name, report.summary))
         if len(table.public) > 1 and lines[-1].normalized_utility <= BUDGET:
             warnings.append(
-                f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to be told apart"
+                f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to stay separate"
                 if has_budget
                 else f"part {name!r} keeps nothing: what the others release leaves it no budget; give it a larger "
                 "weight, drop other parts, or release its columns in one part with others"
@@ -209,7 +209,7 @@ def _part_lines(
 
 
 def _check_open(name: str, part: Recipe) -> None:
-    """Refuse what cannot be designed given other columns."""
+    """Refuse a part that cannot be designed given other columns."""
     if not part.takes_any_budget:
         raise InvalidParameter(
             f"part {name!r} has no budget, and {part.estimator()} cannot be designed given the other columns: give "

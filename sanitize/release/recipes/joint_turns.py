@@ -1,4 +1,4 @@
-"""Distribution of S and all columns of a joint release while some of its parts are released already."""
+"""Distribution of S and all columns of a joint release after some parts are released."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable
-    from sanitize.release.recipes.recipe import Recipe
+    from sanitize.release.fit import Recipe
 
 # Cells of P(s, what is released already, x) that a part is designed on: half a gigabyte.
 _PART_CELLS = 1 << 26
@@ -36,14 +36,14 @@ _TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000  # sets of symbols that a turn judg
 
 
 def sum_columns(cells: NDArray[Any], places: NDArray[Any], n: int) -> NDArray[Any]:
-    """Columns of cells added up by place, shape (n_s, n)."""
+    """Columns of cells summed by group, shape (n_s, n)."""
     sums = np.stack([np.bincount(places, weights=row, minlength=n) for row in cells])
     return sums if np.issubdtype(cells.dtype, np.floating) else np.rint(sums).astype(cells.dtype)
 
 
 @dataclass(frozen=True)
 class GivenDistribution:
-    """P(s, tuple) in which some parts are released already and the kept columns are as they are.
+    """Distribution P(s, tuple) after some parts are released, with the kept columns unchanged.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class GivenDistribution:
     def from_columns(
         cls, distribution: JointDistribution, groups: Sequence[Sequence[str]], keep: Sequence[str]
     ) -> GivenDistribution:
-        """Distribution of a table, its parts numbered like their groups of columns; the kept columns are one more."""
+        """Distribution of a table, with parts numbered like their groups of columns and kept columns as one more."""
         tuples, _ = Tuples.from_alphabet(distribution.public, [*groups, keep] if keep else groups)
         # In the order of these groups, so that sums are the same to the last digit however the distribution was given.
         rows = np.lexsort(tuples.codes.T[::-1]) if tuples.sizes else np.arange(len(tuples))
@@ -70,7 +70,7 @@ class GivenDistribution:
         return cls(distribution.pmf[:, rows], Tuples(tuples.codes[rows], tuples.sizes), settled)
 
     def cells(self, part: int, merged: Mapping[int, Channel]) -> NDArray[np.float64]:
-        """P(s, b, x) of a part that is not settled and what else is told, b, shape (n_s, n_b, n_x).
+        """Joint P(s, b, x) of an open part and the other released symbols b, shape (n_s, n_b, n_x).
 
         ``merged`` has the channels, which draw nothing, of parts that b shall hold beside the settled ones.
         """
@@ -91,7 +91,7 @@ class GivenDistribution:
         return np.asarray(sum_columns(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x))
 
     def release_part(self, part: int, channels: Sequence[Channel]) -> GivenDistribution:
-        """The distribution after a part is released: its merged symbols, or what is printed of random ones."""
+        """Distribution after a part is released: its merged symbols, or the output of a random channel."""
         first = channels[0].stages
         # Printing a merged symbol draws inside its group and tells no more, but there are more printed symbols.
         merges = all(stage.is_deterministic for stage in first)
@@ -104,7 +104,7 @@ class GivenDistribution:
 
 
 def channel_labels(channel: Channel) -> NDArray[np.intp]:
-    """Released symbol of each input of a channel that draws nothing."""
+    """Released symbol of each input of a deterministic channel."""
     labels: NDArray[Any] = np.arange(channel.n_inputs)
     for stage in channel.stages:
         labels = stage.indices[labels]
@@ -113,7 +113,7 @@ def channel_labels(channel: Channel) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class OpenPart:
-    """A part without a budget of its own.
+    """A part without its own budget.
 
     Attributes
     ----------
@@ -132,14 +132,14 @@ class OpenPart:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Channels of the open parts that have had a turn, and the share of its information that each keeps."""
+    """Channels of the open parts designed so far, and the share of information that each keeps."""
 
     channels: dict[int, tuple[Channel, ...]]
     shares: dict[int, float]
 
     @property
     def n_useful(self) -> int:
-        """Parts that keep something."""
+        """Number of parts that keep something."""
         return sum(share > BUDGET for share in self.shares.values())
 
     def mean(self, parts: Mapping[int, OpenPart]) -> float:
@@ -151,7 +151,7 @@ class _State:
 def design_in_turns(
     current: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget
 ) -> dict[int, tuple[Channel, ...]]:
-    """Channel, and the printing one, of every part, such that all of them together meet the budget.
+    """Design the channel of every part, and the one that writes its output, so that all together meet the budget.
 
     All parts begin merged, which tells nothing. The budget rises in steps; at each, the part that keeps the least of
     its columns for its weight is designed first, given what the others release, and a design that keeps more takes
@@ -174,7 +174,7 @@ def design_in_turns(
     with progress("joint release") as show:
 
         def climb(parts: Mapping[int, OpenPart], n_steps: int) -> _State:
-            """All parts after a turn each at every step of the budget."""
+            """Design all parts in turns, at every step of the budget."""
             state = _State({}, dict.fromkeys(parts, 0.0))
             for step in range(1, n_steps + 1):
                 level = budget if step == n_steps else scale_budget(budget, start + (1 - start) * step / n_steps)
@@ -204,7 +204,7 @@ def design_in_turns(
 
 
 def _least_share(current: GivenDistribution, budget: Budget) -> float:
-    """Least share of the budget that what is released already is within, to some digits; 1 if it needs all."""
+    """Least share of the budget that the released parts need, to some digits; 1 if they need all of it."""
     before, places = current.tuples.select(sorted(current.settled))
     pmf = sum_columns(current.pmf, places, len(before))
     distribution = JointDistribution(
@@ -226,7 +226,7 @@ def _least_share(current: GivenDistribution, budget: Budget) -> float:
 def _turns(
     current: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget, state: _State, effort: float | None
 ) -> tuple[_State, bool]:
-    """Every part designed once given the others, the one with the least share for its weight first."""
+    """Design every part once given the others, starting with the least share for its weight."""
     moved, before = False, state.shares
 
     def turn(number: int) -> tuple[float, float, int]:
@@ -250,7 +250,7 @@ def _turns(
 
 
 def _share(merged: Channel, table: ContingencyTable) -> float:
-    """I(X;Y)/H(X) of a merging channel; 0 where a part has one symbol."""
+    """Share I(X;Y)/H(X) that a merging channel keeps; 0 for a part with one symbol."""
     p_x = table.to_joint().p_x
     entropy = float(entr(p_x).sum())
     return float(entr(np.bincount(channel_labels(merged), p_x)).sum()) / entropy if entropy > 0 else 0.0

@@ -1,43 +1,63 @@
-"""A tree of columns [ChowLiu] from noisy counts alone: whatever is made of rows drawn from it says no more of anybody.
+"""Tree of columns [ChowLiu] from noisy counts only: rows drawn from it reveal nothing more about anybody.
 
-Rows are seen through looks at counts, each of which a row more or less changes by 1 in one place; noise P(z) ∝
-exp(-r|z|) makes such a look r-differentially private. The levels of d columns take d looks, the pairs of the edges of
-a tree d - 1. A tree is built edge by edge: an edge scores Σ |N(a, b) - E(a, b)|, where E is what independent columns
-would have by the noisy counts of their levels, in whole numbers; a row changes every score by 1 at most. The largest
-score with noise of its own on each is 2r-private: given the noise on the others, the edge
-wins if its own is at least some z, with the other table if it is at least z + 2: e^(-2r) times as likely or more.
+Rows are seen through looks, each of which takes a share of one level (`sanitize.release.recipes.record_dp.Looks`). The
+levels of d columns take d looks at counts, the pairs of the edges of a tree d - 1, and its edges d - 1 choices. A tree
+is built edge by edge: an edge scores Σ |N(a, b) - E(a, b)|, where E is what independent columns would have by the noisy
+counts of their levels, in whole numbers; a row changes every score by 1 at most. The pairs of an edge are the nearest
+ones to the noisy counts that have the noisy levels on both sides, from independent columns on by mirror descent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sanitize._util.checks import Codes, Vector
-from sanitize._util.sampling.count_noise import whole
+from sanitize._util.sampling.count_noise import project_counts
 from sanitize.core.profiles import GROUPS, group_levels
-from sanitize.release.classes import draw_listed
+from sanitize.release.classes import ClassColumn, LatentClassModel, Writer, draw_listed, to_fixed_point, to_numbers
+from sanitize.tables.columns import ascending
+from sanitize.tables.ordered import is_ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
 
     from sanitize._util.sampling.noise import NoiseKey
+    from sanitize.core.alphabet import Alphabet
 
-# Counts with noise of a rate.
-Look = Callable[[NDArray[np.int64], Fraction], NDArray[np.int64]]
-
-# Of ε: what levels, the choice of edges and the pairs of an edge take.
-_LEVELS, _CHOICE, _PAIRS = Fraction(3, 10), Fraction(1, 10), Fraction(6, 10)
+# Of the level: what levels, the choice of edges and the pairs of an edge take.
+_LEVELS, _CHOICE, _PAIRS = Fraction(1, 2), Fraction(1, 10), Fraction(2, 5)
 # What the chances of a level given one of its parent sum to, about.
 WHOLE = 1 << 26
 _HALF = np.uint64(32)
-# Rows of an average pair of groups, in standard deviations of the noise on them.
-_FULL = 3.0
+# Standard deviations of noise below which a count counts as one of many small ones.
+_CLEAR = 3.0
+# Steps of mirror descent, their size, and rounds of fitting both margins in each.
+_STEPS, _SIZE, _ROUNDS = 300, 4.0, 2
+_LEAST = 1e-12
+# Levels of a column that are all written by chances of their own, parts in which more are, and rows that no threshold
+# holds back.
+_OWN, _PARTS, _MANY = 100, 25, 1000
+
+
+class Look(Protocol):
+    """Noisy views of counts and scores of the rows, each for a share of one privacy level."""
+
+    def __call__(self, counts: NDArray[np.int64], share: Fraction) -> NDArray[np.int64]:
+        """Return counts with noise; one row more or less changes one count by 1."""
+
+    def choose(self, scores: NDArray[np.int64], share: Fraction) -> int:
+        """Choose the position of a high score; one row more or less changes each score by at most 1."""
+
+    def deviation(self, share: Fraction) -> float:
+        """Standard deviation of the noise on a count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,26 +67,24 @@ class PrivateModel:
     Attributes
     ----------
     order, parents : tuple of int
-        Columns, and of each the one that it is drawn given; -1 for the first.
-    parent_groups : tuple of ndarray of int
-        For each column the line of its chances for each level of its parent.
-    chances : tuple of ndarray of int, shape (n_lines, n_levels)
+        Columns, and of each the one that it is drawn given; -1 for none.
+    chances : tuple of ndarray of int, shape (n_parent_levels, n_levels)
+        For each column its chances for each level of its parent.
     """
 
     order: tuple[int, ...]
     parents: tuple[int, ...]
-    parent_groups: tuple[Codes, ...]
     chances: tuple[NDArray[np.int64], ...]
 
     @staticmethod
-    def rate_of_levels(eps: Fraction, n_columns: int) -> Fraction:
-        """Part of ε for the levels of one column."""
-        return _LEVELS * eps / n_columns
+    def share_of_levels(share: Fraction, n_columns: int) -> Fraction:
+        """Part of a share for the levels of one column."""
+        return _LEVELS * share / n_columns
 
     @staticmethod
-    def rate_of_choices(eps: Fraction) -> Fraction:
-        """Part of ε for all choices of edges together."""
-        return _CHOICE * eps
+    def share_of_choices(share: Fraction) -> Fraction:
+        """Part of a share for all choices of edges together."""
+        return _CHOICE * share
 
     @classmethod
     def learn(
@@ -74,11 +92,12 @@ class PrivateModel:
         codes: Sequence[Codes],
         sizes: Sequence[int],
         ordered: Sequence[bool],
-        eps: Fraction,
+        share: Fraction,
         look: Look,
         noisy_counts: Mapping[int, NDArray[np.int64]],
+        n_alone: int = 0,
     ) -> PrivateModel:
-        """Learn it at a level ε; how many rows there are is public, and all else is looked at through ``look``.
+        """Learn the model for a share of a level; the number of rows is public, all else is read through ``look``.
 
         Parameters
         ----------
@@ -88,80 +107,175 @@ class PrivateModel:
             Levels of each column, whether or not a row has them.
         ordered : sequence of bool
             Whether they have an order.
-        eps : Fraction
-        look : callable
+        share : Fraction
+        look : Look
         noisy_counts : mapping of int to ndarray of int
-            Noisy counts of the levels of some columns, by their places, which `rate_of_levels` is left for.
+            Noisy counts of the levels of some columns, by their places, which `share_of_levels` is left for.
+        n_alone : int
+            First columns that are drawn alone, without a look at their pairs.
         """
         n, d = len(codes[0]), len(codes)
-        level_rate = cls.rate_of_levels(eps, d)
-        levels = [
+        level_share = cls.share_of_levels(share, d)
+        counts = [
             noisy_counts[place]
             if place in noisy_counts
-            else look(np.bincount(column_codes, minlength=size), level_rate)
+            else look(np.bincount(column_codes, minlength=size), level_share)
             for place, (column_codes, size) in enumerate(zip(codes, sizes, strict=True))
         ]
-        margins = [whole(counts, n) for counts in levels]
-        shares = [(counts.astype(np.float64) + 0.5) / (n + len(counts) / 2) for counts in margins]
-        rate = _PAIRS * eps / max(d - 1, 1)
-        most = int(np.clip((n * float(rate) / (_FULL * 2**0.5)) ** 0.5, 2, GROUPS))
+        clear, n_edges = _CLEAR * look.deviation(level_share), max(d - n_alone - 1, 1)
+        margins = [_level_counts(*column, clear, n) for column in zip(counts, ordered, strict=True)]
+        pair_share = _PAIRS * share / n_edges
+        most = int(np.clip((n / look.deviation(pair_share)) ** 0.5, 2, GROUPS))
         groups = [
-            group_levels(counts, is_ordered=is_ordered, most=most)
-            for counts, is_ordered in zip(margins, ordered, strict=True)
+            group_levels(np.rint(margin).astype(np.int64), is_ordered=in_order, most=most)
+            for margin, in_order in zip(margins, ordered, strict=True)
         ]
         coarse = [group[column_codes] for group, column_codes in zip(groups, codes, strict=True)]
-        of_group = [np.bincount(group, share).astype(np.float64) for group, share in zip(groups, shares, strict=True)]
+        of_group: list[Vector] = [
+            np.bincount(group, margin).astype(np.float64) for group, margin in zip(groups, margins, strict=True)
+        ]
 
         def pairs(parent: int, child: int) -> NDArray[np.int64]:
             shape = len(of_group[parent]), len(of_group[child])
             return np.bincount(coarse[parent] * shape[1] + coarse[child], minlength=shape[0] * shape[1]).reshape(shape)
 
-        order, parents = [0], [-1]
-        parent_groups, chances = [np.zeros(1, np.intp)], [_to_whole_numbers(shares[0][None])]
-        for parent, child in _edges(pairs, of_group, n, _CHOICE * eps / max(d - 1, 1) / 2, look):
-            noisy = whole(look(pairs(parent, child), rate), n)
-            # As many rows as noise may make are taken for independent.
-            usual = noisy + float(2**0.5 / rate) * of_group[child]
-            spread = usual / usual.sum(axis=1, keepdims=True) / of_group[child]
+        alone = min(n_alone + 1, d)
+        order, parents = [*range(alone)], [-1] * alone
+        chances = [_to_whole_numbers(margin[None] / n) for margin in margins[:alone]]
+        for parent, child in _edges(pairs, of_group, n_alone, cls.share_of_choices(share) / n_edges, look):
+            fitted = _nearest_pairs(look(pairs(parent, child), pair_share), of_group[parent], of_group[child])
+            within = margins[child] / np.maximum(of_group[child], _LEAST)[groups[child]]
+            given = fitted / np.maximum(fitted.sum(axis=1, keepdims=True), _LEAST)
             order.append(child)
             parents.append(parent)
-            parent_groups.append(groups[parent])
-            chances.append(_to_whole_numbers(spread[:, groups[child]] * shares[child]))
-        return cls(tuple(order), tuple(parents), tuple(parent_groups), tuple(chances))
+            chances.append(_to_whole_numbers(given[groups[parent]][:, groups[child]] * within))
+        return cls(tuple(order), tuple(parents), tuple(chances))
+
+    def as_classes(
+        self, alphabets: Mapping[str, Alphabet], table: Mapping[str, pa.Array], edges: Mapping[str, Sequence[Any]]
+    ) -> LatentClassModel:
+        """Latent-class model with one class that writes rows of this model, for the columns of a table drawn from it.
+
+        Parameters
+        ----------
+        alphabets : mapping of name to Alphabet
+            Levels of each column of the model, in its order.
+        table : mapping of name to Arrow array
+            All columns but those drawn alone, which no other one is drawn given.
+        edges : mapping of name to numbers
+            Of columns whose levels are bins.
+        """
+        names, columns = list(alphabets), dict[int, ClassColumn]()
+        groups, margins, writers = dict[int, Codes](), dict[int, Vector](), list[Writer]()
+        for number, parent, chances in zip(self.order, self.parents, self.chances, strict=True):
+            if (name := names[number]) not in table:
+                continue
+            given = chances / chances.sum(axis=1, keepdims=True)
+            above = np.ones(1) if parent < 0 else margins[parent]
+            pairs = above[:, None] * given
+            margins[number] = pairs.sum(axis=0)
+            column, own = _class_column(name, alphabets[name], table[name], margins[number], edges.get(name))
+            columns[number], groups[number] = column, own
+            of_parent = np.zeros(1, np.intp) if parent < 0 else groups[parent]
+            mass = np.full((columns[parent].n_groups if parent >= 0 else 1, column.n_groups), _LEAST**2)
+            np.add.at(mass, (of_parent[:, None], own[None]), pairs)
+            logs = to_fixed_point(np.log(mass / mass.sum(axis=1, keepdims=True)))
+            none = np.zeros((column.n_groups, 1), np.int32), np.zeros((1, column.n_groups), np.int32)
+            place = [] if parent < 0 else [list(columns).index(parent)]
+            writers.append(Writer(column, none[0], logs if parent < 0 else none[1], (*place,), (logs,) * len(place)))
+        n_rows = len(next(iter(table.values())))
+        return LatentClassModel((*table,), (*writers,), np.zeros(1, np.int32), 0, n_rows, settled=True, is_even=True)
 
     def draw(self, n: int, key: NoiseKey) -> list[Codes]:
-        """Levels of so many rows in each column."""
+        """Draw this many rows, as levels in each column."""
         columns: list[Codes] = [np.zeros(n, np.intp)] * len(self.order)
-        for number, parent, groups, chances in zip(
-            self.order, self.parents, self.parent_groups, self.chances, strict=True
-        ):
+        for number, parent, chances in zip(self.order, self.parents, self.chances, strict=True):
             words, width = key.words_at(number, np.arange(n)) >> _HALF, chances.shape[1]
-            first = width * (groups[columns[parent]] if parent >= 0 else np.zeros(n, np.intp))
+            first = width * (columns[parent] if parent >= 0 else np.zeros(n, np.intp))
             columns[number] = draw_listed(np.append(0, np.cumsum(chances)), first, first + width, words) - first
         return columns
 
 
 def _to_whole_numbers(chances: Vector) -> NDArray[np.int64]:
-    """Chances as whole numbers that sum to about 2**26; what is above 0 stays so."""
-    return np.ceil(chances * WHOLE).astype(np.int64)
+    """Chances of each line as whole numbers that sum to about 2**26, not all of them 0."""
+    result = np.rint(chances * WHOLE).astype(np.int64)
+    result[~result.any(axis=1)] = 1
+    return result
+
+
+def _level_counts(noisy: NDArray[np.int64], in_order: bool, clear: float, n: int) -> Vector:  # noqa: FBT001
+    """Counts of levels that sum to n; small counts are averaged, among neighbours if levels have an order."""
+    if in_order:
+        starts, filled, size = [0], 0, 0
+        for place, count in enumerate(noisy.tolist()):
+            if size and max(filled, count * size**0.5) >= clear * size**0.5:
+                starts.append(place)
+                filled, size = 0, 0
+            filled, size = filled + count, size + 1
+        group = np.repeat(np.arange(len(starts)), np.diff([*starts, len(noisy)]))
+    else:
+        is_clear = noisy >= clear
+        group = np.where(is_clear, np.cumsum(is_clear), 0)
+    mean = np.bincount(group, noisy) / np.maximum(np.bincount(group), 1)
+    return project_counts(mean[group][:, None], np.array([n]))[:, 0].astype(np.float64)
+
+
+def _nearest_pairs(noisy: NDArray[np.int64], parent: Vector, child: Vector) -> Vector:
+    """Pair distributions with the given margins, close to the noisy counts: mirror descent from independence."""
+    n = parent.sum()
+    pairs = np.outer(parent, child) / n
+    for _ in range(_STEPS):
+        pairs = np.maximum(pairs, _LEAST) * np.exp(np.clip(_SIZE / n * (noisy - pairs), -30, 30))
+        for _ in range(_ROUNDS):
+            pairs *= (parent / np.maximum(pairs.sum(axis=1), _LEAST))[:, None]
+            pairs *= child / np.maximum(pairs.sum(axis=0), _LEAST)
+    return pairs
 
 
 def _edges(
-    pairs: Callable[[int, int], NDArray[np.int64]], of_group: Sequence[Vector], n: int, rate: Fraction, look: Look
+    pairs: Callable[[int, int], NDArray[np.int64]],
+    of_group: Sequence[Vector],
+    n_alone: int,
+    share: Fraction,
+    look: Look,
 ) -> list[tuple[int, int]]:
-    """Parent and child of each edge, parents first: at each step the one of the largest noisy score that adds one."""
+    """Parent and child of each edge, parents first: each step chooses a high-scoring edge that adds a column."""
     d = len(of_group)
     scores = np.zeros((d, d), np.int64)
-    for parent in range(d):
-        for child in range(parent):
-            usual = np.rint(n * np.outer(of_group[parent], of_group[child])).astype(np.int64)
+    for parent in range(n_alone, d):
+        for child in range(n_alone, parent):
+            usual = np.rint(np.outer(of_group[parent], of_group[child]) / of_group[parent].sum()).astype(np.int64)
             # Less what chance alone would show.
             by_chance = int(np.sqrt(2 * usual / np.pi).sum())
             scores[parent, child] = scores[child, parent] = np.abs(pairs(parent, child) - usual).sum() - by_chance
-    reached, tree = [0], []
-    while len(reached) < d:
-        edges = [(parent, child) for parent in reached for child in range(d) if child not in reached]
-        noisy = look(np.array([scores[edge] for edge in edges]), rate)
-        tree.append(edges[int(noisy.argmax())])
+    reached, tree = [n_alone], []
+    while len(reached) < d - n_alone:
+        edges = [(parent, child) for parent in reached for child in range(n_alone, d) if child not in reached]
+        tree.append(edges[look.choose(np.array([scores[edge] for edge in edges]), share)])
         reached.append(tree[-1][1])
     return tree
+
+
+def _class_column(
+    name: str, alphabet: Alphabet, drawn: pa.Array, margin: Vector, edges: Sequence[Any] | None
+) -> tuple[ClassColumn, Codes]:
+    """Column that writes each level of an alphabet, and the group of each; a bin is written as any number in it."""
+    place, levels = alphabet.codes[:, 0], alphabet.levels[0]
+    is_missing = place == len(levels)
+    if edges is not None:
+        values, codes = ascending(drawn, name)
+        column = ClassColumn.fit(
+            drawn, name, values, codes.astype(np.intp), np.ones(len(values), np.int64), _OWN, edges=edges
+        )
+        return column, np.append(column.groups, column.n_groups - 1)[place]
+    order = np.asarray(pc.sort_indices(levels))
+    values, numbers = levels.take(order), np.empty(0)
+    if is_ordered(levels.type, name):
+        numbers = to_numbers(values)
+        numbers = np.append(numbers, numbers[-1:] + 1)
+    mass, most = np.zeros(len(levels)), _OWN if len(levels) <= _OWN else _PARTS
+    mass[place[~is_missing]] = margin[~is_missing]
+    mass = mass[order] + _LEAST if len(levels) > _OWN else np.ones(len(levels))
+    counts, each = np.full(len(levels), _MANY), np.arange(len(levels))
+    column = ClassColumn.fit(values, name, values, each, counts, most, mass, edges=numbers.tolist(), lists_all=True)
+    return column, np.append(column.value_groups(levels)[:-1], column.n_groups - 1)[place]

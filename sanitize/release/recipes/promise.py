@@ -1,19 +1,25 @@
-"""Promises of differential privacy: of which values, who can have one, counts with noise, and what a report says."""
+"""Guarantees of differential privacy: what they protect, who qualifies, noisy counts, and sentences of reports."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
+from sanitize._util.sampling.count_noise import CountNoise
 from sanitize._util.sampling.noise import NoiseKey, random_words
 from sanitize.core.alphabet import Alphabet
 from sanitize.core.binning import LearnedEdges
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.release.first_pass import RowCounts
+from sanitize.release.people import ROW
+from sanitize.report import Section
 from sanitize.tables.columns import UNSEEN, look_up
 
 if TYPE_CHECKING:
@@ -21,12 +27,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._util.sampling.count_noise import CountNoise, RowNoise
+    from sanitize._util.sampling.count_noise import RowNoise
     from sanitize._util.sampling.noise import Randomness
     from sanitize.core.joint import ContingencyTable
-    from sanitize.release.layout import CellLayout, Layout
+    from sanitize.release.layout import Layout
     from sanitize.release.recipes.fitted_classes import FittedClasses
-    from sanitize.report import LeakageReport, ReleaseFacts, Section
+    from sanitize.release.release import FittedRelease
+    from sanitize.release.row_order import OrderAudit
+    from sanitize.report import LeakageReport, ReleaseFacts
 
 
 # Noise is drawn for each of them in each cell, and so many rows of a secret are needed that more make no sense.
@@ -34,7 +42,7 @@ MOST_SECRETS = 64
 
 
 class DPGuarantee(ABC):
-    """Differential privacy at a level, of values that are declared: which of them occur would tell of somebody."""
+    """Differential privacy at a level, with declared values: learning them from the rows would reveal people."""
 
     keyword: ClassVar[str]
     exact: ClassVar[tuple[str, ...]] = ()  # measures that have no noise in them
@@ -59,24 +67,30 @@ class DPGuarantee(ABC):
 
     @abstractmethod
     def add_noise(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
-        """Counts with noise, from exact ones of (part, secret, cell)."""
+        """Add noise to exact counts of (part, sensitive value, cell)."""
+
+    def look_at_order(
+        self, order: OrderAudit, counts: ContingencyTable, secrets: Alphabet, key: NoiseKey
+    ) -> tuple[DPGuarantee, OrderAudit]:
+        """Return the guarantee left after a look at the order of rows, and the noisy result of the look."""
+        raise InvalidParameter(f"{self.keyword} takes no look at the order of rows")
 
     @abstractmethod
-    def section(self, report: LeakageReport, layout: CellLayout) -> Section:
-        """Section of a report on it."""
+    def section(self, report: LeakageReport, layout: Any) -> Section:
+        """Section of a report on the guarantee."""
 
-    def describe_people(self, report: LeakageReport, layout: CellLayout) -> str:
-        """Describe the guarantee for the people whose rows these are: by default as their rows are written."""
+    def describe_people(self, report: LeakageReport, layout: Any) -> str:
+        """Describe the guarantee for the people in the data; the default depends on how rows are written."""
         return report.facts.people
 
     def check_names(self, names: Sequence[str], kind: str) -> None:
-        """Refuse values of other columns than these."""
+        """Refuse declared values of other columns."""
         for name in self.values:
             if name not in names:
-                raise ColumnError(f"{self.keyword} declares values of {name!r}, which is no {kind} column", name)
+                raise ColumnError(f"{self.keyword} declares values of {name!r}, which is not a {kind} column", name)
 
     def alphabet(self, layout: Layout, names: Sequence[str]) -> Alphabet:
-        """Alphabet of every combination of declared values of some columns, whether or not a row has it.
+        """Alphabet of every combination of declared values of some columns, whether it occurs or not.
 
         Raises
         ------
@@ -88,7 +102,7 @@ class DPGuarantee(ABC):
         table = {name: list(column) for name, column in zip(names, columns, strict=True)}
         result = Alphabet.from_table(table, names, layout.orders)
         if len(result) < np.prod([len(level) for level in levels]):
-            raise InvalidParameter(f"{self.keyword} declares a value twice; list each value of a column once")
+            raise InvalidParameter(f"{self.keyword} lists a value twice; list each value of a column once")
         return result
 
     def secrets(self, layout: Layout) -> Alphabet:
@@ -96,7 +110,8 @@ class DPGuarantee(ABC):
         n = int(np.prod([len(self._levels(name, layout)) for name in layout.sensitive]))
         if not 2 <= n <= MOST_SECRETS:
             raise InvalidParameter(
-                f"{self.keyword} takes 2 to {MOST_SECRETS} secrets (all combinations of declared values), got {n}"
+                f"{self.keyword} takes 2 to {MOST_SECRETS} sensitive values (all combinations of declared values), got "
+                f"{n}"
             )
         return self.alphabet(layout, layout.sensitive)
 
@@ -107,20 +122,20 @@ class DPGuarantee(ABC):
             if values not in ((), (None,)):
                 raise ColumnError(
                     f"{self.keyword} declares values of {name!r}, which has bins: its intervals are its values, and "
-                    "[None] alone may be declared beside them",
+                    "only [None] may be declared in addition",
                     name,
                 )
             return [*order.to_pylist(), *values]
         if not values:
             raise ColumnError(
                 f"{self.keyword} must declare the values of the column {name!r}, as values={{{name!r}: [...]}}, "
-                "or it must have bins with edges: which values occur is told otherwise",
+                "or it must have bins with edges: otherwise it would reveal which values occur",
                 name,
             )
         return list(values)
 
     def declaration_error(self, name: str) -> ColumnError:
-        """Error of a row whose value was not declared; it names the column alone."""
+        """Error for a row with an undeclared value; it names only the column."""
         return ColumnError(
             f"column {name!r} has rows with a value, or a missing one, that {self.keyword} does not declare; "
             "declare all values that may occur, None among them if some are missing",
@@ -129,29 +144,29 @@ class DPGuarantee(ABC):
 
 
 class NoisyCounts(NamedTuple):
-    """Noisy counts of (secret, cell) of the designing and the other rows, and the distribution of the noise."""
+    """Noisy counts of (sensitive value, cell) of design rows and other rows, and the distribution of the noise."""
 
     design: NDArray[np.int64]
     holdout: NDArray[np.int64]
     fresh: NDArray[np.float64]
-    noise: CountNoise | RowNoise
+    noise: CountNoise | RowNoise | None
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse settings under which something but noisy counts would look at what is protected."""
-    promise = settings["secret_dp"] if settings["record_dp"] is None else settings["record_dp"]
-    name, whom = ("secret_dp", "SecretDP") if settings["record_dp"] is None else ("record_dp", "RecordDP")
+    """Refuse settings that would read protected data other than through noisy counts."""
+    is_of_rows = settings.get("record_dp") is not None
+    name, whom = ("record_dp", "RecordDP") if is_of_rows else ("secret_dp", "SecretDP")
+    promise = settings[name]
     if not (isinstance(promise, DPGuarantee) and promise.keyword == name):
         raise InvalidParameter(f"{name} must be a {whom}, see sanitize.transformers, got {type(promise).__name__}")
     if name == "record_dp" and settings["secret_dp"] is not None:
-        raise InvalidParameter("record_dp protects the whole row, its secret too: leave secret_dp out")
-    if settings["confidence"] is None:
-        raise InvalidParameter(
-            f"{name} needs confidence=, for example 0.95: what noise leaves of the counts says nothing certain of "
-            "these rows"
-        )
+        raise InvalidParameter("record_dp protects the whole row, with its sensitive value: leave secret_dp out")
+    if settings["person"] not in (None, ROW):
+        raise InvalidParameter(f"{name} requires that each row is one person: leave person out, or say person={ROW!r}")
     if settings["keep_sensitive"]:
-        raise InvalidParameter(f"keep_sensitive=True would release the secrets themselves; drop it with {name}")
+        raise InvalidParameter(
+            f"keep_sensitive=True would release the sensitive values themselves; drop it with {name}"
+        )
     for role in ("sensitive", "public"):
         if callable(settings[role]):
             raise InvalidParameter(f"{role} must name its columns with {name}, because a function sees the rows")
@@ -162,16 +177,24 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     noise_key(settings["random_state"], name)
 
 
+def require_confidence(confidence: float | None, name: str) -> None:
+    """Refuse rows generated from noisy counts without a certificate."""
+    if confidence is None:
+        raise InvalidParameter(
+            f"{name} needs confidence=, for example 0.95: noisy counts say nothing certain about these rows"
+        )
+
+
 def check_order(order: str, name: str) -> None:
-    """Refuse that released rows keep their order, which is allowed after a look at every secret."""
+    """Refuse to keep the order of rows, which needs a look at every sensitive value."""
     if order != "shuffle":
         raise InvalidParameter(
-            f"rows='keep' is allowed after a look at every secret; use rows='shuffle', the default, with {name}"
+            f"rows='keep' looks at every sensitive value; use rows='shuffle', the default, with {name}"
         )
 
 
 def noise_key(source: Randomness, name: str) -> NoiseKey:
-    """Key that the noise on counts is derived from: of the user, of the operating system, or of a seed."""
+    """Key for the noise on counts: from the user, from the operating system, or from a seed."""
     words = random_words(source)
     if isinstance(words, NoiseKey):
         return words
@@ -181,29 +204,84 @@ def noise_key(source: Randomness, name: str) -> NoiseKey:
 
 
 def with_level(facts: ReleaseFacts, promise: DPGuarantee, *, seeded: bool) -> ReleaseFacts:
-    """Facts of a release whose counts hold noise, which a seed undoes."""
+    """Facts of a release with noisy counts; a seed would undo the noise."""
     name = promise.keyword
-    void = f"{name} is void: the noise on the counts came from random_state=<int>, and whoever guesses it can take it"
+    void = (
+        f"{name} is void: the noise on the counts came from random_state=<int>, and anyone who guesses it can remove it"
+    )
     notes = (*facts.warnings, f"{void} off") if seeded else facts.warnings
     level: dict[str, Any] = {name: (promise.eps, promise.delta)}
     return replace(facts, **level, warnings=notes)
 
 
-def with_promise(report: LeakageReport, promise: DPGuarantee, layout: CellLayout) -> LeakageReport:
-    """Report that says what is promised, and calls its figures of noisy counts estimates."""
+def with_promise(release: FittedRelease, promise: DPGuarantee, layout: Any) -> FittedRelease:
+    """Release whose report states the guarantee and calls figures from noisy counts estimates."""
+    report, counts = release.report, release.counts
+    assert isinstance(counts, NoisyRowCounts)
     measures = tuple(line if line.name in promise.exact else replace(line, kind="estimate") for line in report.measures)
     facts = replace(report.facts, people=promise.describe_people(report, layout))
     report = replace(report, measures=measures, facts=facts)
-    return replace(report, sections=(promise.section(report, layout), *report.sections))
+    section, noise = promise.section(report, layout), counts.noisy.noise
+    if isinstance(noise, CountNoise):
+        figure = ("noise on each count (standard deviation, rows)", noise.variance**0.5)
+        section = replace(section, rows=(*section.rows, figure))
+    if report.confidence is None:  # of a population that noisy counts are drawn from nothing is known
+        report = report.replace_measures("worst_case").with_section(_spread_section(release))
+    return replace(release, report=replace(report, sections=(section, *report.sections)))
 
 
-def with_noise(
-    layout: FittedClasses, counts: ContingencyTable, promise: DPGuarantee, source: Randomness
-) -> NoisyCounts:
-    """Noisy counts of the rows of the design and of the others; ``counts`` becomes the sum of both.
+def _spread_section(release: FittedRelease) -> Section:
+    """Section for the owner on the distance of these rows from the noisy counts, which no declaration covers."""
+    words = (
+        "The limit holds for counts with noise. A lift of these rows may be so many times that of the noisy counts, "
+        "for the released value of which least is certain, at two standard deviations of the noise."
+    )
+    figures = (("lift of these rows over that of noisy counts (times)", _spread(release)),)
+    return Section("noisy_lifts", "What noise leaves open of the limit", words, ("", "figure"), figures)
 
-    The exact counts are overwritten: whoever holds the table holds the noisy one from here on. A ledger books the fit
-    before anything of it is seen.
+
+def _spread(release: FittedRelease) -> float:
+    """Largest factor by which a lift may exceed its noisy value, at two standard deviations of the noise."""
+    counts = release.counts
+    assert isinstance(counts, NoisyRowCounts)
+    assert counts.noisy.noise is not None
+    place = release.joint.public.union(counts.table.public)[2]
+    shares = np.zeros(len(release.joint.public))
+    shares[place] = counts.shares
+    released = counts.table.n * release.joint.pmf @ release.channel.matrix
+    deviation = np.sqrt(counts.noisy.noise.variance * (shares @ release.channel.matrix**2))
+    return float(1 + (2 * deviation / np.maximum(released, 1)).max())
+
+
+@dataclass(frozen=True)
+class NoisyRowCounts(RowCounts):
+    """Noisy counts of rows, used in place of the exact ones by every design and report.
+
+    Attributes
+    ----------
+    noisy : NoisyCounts
+        Of the rows of the design and of the others, whose sum ``table`` is.
+    shares : ndarray of shape (n_x,)
+        Of the noise of each public symbol, below 1 for rare ones, which have noise together.
+    """
+
+    noisy: NoisyCounts = field(kw_only=True)
+    shares: NDArray[np.float64] = field(kw_only=True, repr=False)
+    _exact: ContingencyTable = field(kw_only=True, repr=False)
+
+    @property
+    def exact(self) -> ContingencyTable:
+        """Exact counts, for the second pass only, which must see the same rows again."""
+        return self._exact
+
+
+def add_noise(
+    layout: Layout, counts: RowCounts, promise: DPGuarantee, source: Randomness, min_count: int = 0
+) -> NoisyRowCounts:
+    """Replace exact counts by noisy ones, without recording how many sensitive values were clipped.
+
+    Of public symbols in fewer rows than ``min_count`` all together get noise: none of them is a cell of its own. A
+    ledger books the fit before anything of it is seen.
 
     Raises
     ------
@@ -212,25 +290,60 @@ def with_noise(
     """
     if promise.ledger is not None:
         promise.ledger.book(promise)
-    secrets, n_cells = promise.secrets(layout), layout.partition.n_cells
-    noisy = promise.add_noise(_exact_counts(layout, counts, promise, secrets), noise_key(source, promise.keyword))
-    counts.public = Alphabet.from_table({layout.public[0]: np.arange(n_cells, dtype=np.int32)}, layout.public)
-    counts.sensitive, counts.counts = secrets, _each_once(_each_once(noisy.design + noisy.holdout).T).T
-    return noisy
+    secrets, exact, order = promise.secrets(layout), counts.table, counts.order
+    key = partial(noise_key, source, promise.keyword)
+    if order is not None:
+        promise, order = promise.look_at_order(order, exact, secrets, key())
+    design = getattr(layout, "design", None)  # of fitted classes that are certified
+    if design is None:
+        public, (noisy, shares) = exact.public, _pool_noise(promise, exact, secrets, key(), min_count)
+        table = noisy.design
+    else:
+        classes = cast("FittedClasses", layout)
+        public = Alphabet.from_table(
+            {layout.public[0]: np.arange(classes.partition.n_cells, dtype=np.int32)}, layout.public
+        )
+        if design.all():  # of one class nothing is counted but its model's rows
+            rows = np.bincount(secrets.encode(layout.columns(classes.source)), minlength=len(secrets))[:, None]
+            noisy = NoisyCounts(rows - rows // 2, rows // 2, (rows // 2).astype(float), None)
+        else:
+            noisy = promise.add_noise(_exact_counts(classes, exact, promise, secrets), key())
+        table = _each_once(_each_once(noisy.design + noisy.holdout).T).T
+        shares = np.ones(len(public))
+    noisy_table = copy(exact)
+    noisy_table.public, noisy_table.sensitive, noisy_table.counts = public, secrets, table
+    return NoisyRowCounts(noisy_table, order, noisy=noisy, shares=shares, _exact=exact)
+
+
+def _pool_noise(
+    promise: DPGuarantee, exact: ContingencyTable, secrets: Alphabet, key: NoiseKey, min_count: int
+) -> tuple[NoisyCounts, NDArray[np.float64]]:
+    """Noisy counts of (sensitive value, symbol), with rare symbols pooled, and the share of each."""
+    if exact.rows is not None or exact.row_counts is not None:
+        raise InvalidParameter(f"{promise.keyword} counts rows, each of which is a person: leave out weights of rows")
+    counts = np.zeros((len(secrets), len(exact.public)), np.int64)
+    np.add.at(counts, places(exact.sensitive, promise, secrets), exact.counts)
+    rows = counts.sum(axis=0)
+    is_rare = rows < min_count
+    labels = np.where(is_rare, 0, np.cumsum(~is_rare) - (0 if is_rare.any() else 1))
+    shares = rows / np.bincount(labels, rows)[labels]
+    merged = np.stack([np.bincount(labels, row) for row in counts]).astype(np.int64)
+    noisy = promise.add_noise(merged[None], key)
+    return noisy._replace(design=_each_once(noisy.design)[:, labels] * (shares if is_rare.any() else 1)), shares
 
 
 def _exact_counts(
     layout: FittedClasses, counts: ContingencyTable, promise: DPGuarantee, secrets: Alphabet
 ) -> NDArray[np.int64]:
-    """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
+    """Exact counts of (part, declared sensitive value, cell); the parts are the design rows and all others."""
     result = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)
-    place, cells = _places(counts.sensitive, promise, secrets), np.array(counts.public.symbols, np.intp)
+    place, cells = places(counts.sensitive, promise, secrets), np.array(counts.public.symbols, np.intp)
     result[:, place[:, None], cells] = layout.divide_counts(counts)
     return result
 
 
-def _places(seen: Alphabet, promise: DPGuarantee, secrets: Alphabet) -> NDArray[np.int32]:
-    """Declared secret of each that was seen."""
+def places(seen: Alphabet, promise: DPGuarantee, secrets: Alphabet) -> NDArray[np.int32]:
+    """Index of each seen sensitive value among the declared ones."""
     place = secrets.encode(seen.decode(np.arange(len(seen))))
     if (place < 0).any():
         for j, (name, declared) in enumerate(zip(seen.columns, secrets.levels, strict=True)):
@@ -241,7 +354,7 @@ def _places(seen: Alphabet, promise: DPGuarantee, secrets: Alphabet) -> NDArray[
 
 
 def _each_once(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Counts in which every line has a row, as a distribution needs it: one of the largest column changes its line."""
+    """Counts with at least one row per line, as a distribution needs; the row comes from the column's largest count."""
     result = counts.copy()
     cell = int(result.sum(axis=0).argmax())
     for secret in np.flatnonzero(result.sum(axis=1) == 0):

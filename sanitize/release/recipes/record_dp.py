@@ -1,10 +1,11 @@
-"""Differential privacy of whole rows: rows of a private model in place of the table's, and what a report says."""
+"""Differential privacy of whole rows: rows of a private model replace the table's, with sentences of reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import exp, floor, log, log1p
+from functools import partial
+from math import exp, floor, inf, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,11 @@ import pyarrow as pa
 
 from sanitize._util.checks import check_number
 from sanitize._util.formatting import times_down, times_up
-from sanitize._util.sampling.count_noise import Geometric, RowNoise, digest_of_counts, whole
+from sanitize._util.sampling.count_noise import Bits, Gaussian, Geometric, RowNoise, digest_of_counts, whole
 from sanitize.core.alphabet import Alphabet
 from sanitize.core.binning import DateBins
 from sanitize.core.budgets import loosest
-from sanitize.core.conversions import power_from_dp
+from sanitize.core.conversions import power_from_dp, rho_from_dp
 from sanitize.mechanisms import as_lift_budget
 from sanitize.release.recipes.private_model import PrivateModel
 from sanitize.release.recipes.promise import DPGuarantee, NoisyCounts
@@ -25,13 +26,13 @@ from sanitize.tables.columns import as_arrow, mask_values, value_type
 from sanitize.tables.ordered import categories, is_ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from sanitize._util.sampling.noise import NoiseKey
+    from sanitize.release.classes import LatentClassModel
     from sanitize.release.layout import CellLayout, Layout
-    from sanitize.release.recipes.private_model import Look
     from sanitize.report import LeakageReport
     from sanitize.tables.columns import ArrowColumn
 
@@ -41,22 +42,26 @@ RECORD_SHARE = 0.5
 _CELLS, _VALUES = Fraction(3, 20), Fraction(1, 5)
 # Nats: of smaller levels noise drowns any table.
 _LEAST = 1e-6
+# Parts of 1 in which the rate of a choice is counted.
+_FINE = 1 << 30
 
 
 @dataclass(frozen=True)
 class RecordDP(DPGuarantee):
-    """Differential privacy of whole rows in all that is published, as ``record_dp=`` of an estimator.
+    """Differential privacy of whole rows in everything that is published, as ``record_dp=`` of an estimator.
 
     Half of the rows, chosen by position, give noisy counts of values, of pairs and of secrets in classes, and nothing
     else; a private model of all columns follows, and the classes are fitted to rows drawn of it. The other half
-    certifies, by noisy counts too. So everything but the symbols drawn for the rows is 2ε-differentially private
+    certifies, by noisy counts too. With ``n_classes=1`` there is nothing to certify: all rows give the counts, and the
+    rows written are those of the model. So everything but the symbols drawn for the rows is 2ε-differentially private
     for another row in place of one: whatever anybody computes from the file is at most e^(upper + 2ε) times as likely
     as without knowing a row's secret, to anybody who knows none of its other columns.
 
-    With a δ public columns need not be declared. Their values are those of which the rows, counted with noise, are so
-    many that a value of one row gets that far with a probability of δ in all such columns together; the others print
-    as missing. All but the symbols is (2ε, δ (1 + e^ε))-private then, and the file so much as likely but for a
-    probability of δ (1 + e^(upper + ε)).
+    With a δ the noise is discrete Gaussian, which is smaller for more than a few columns, and public columns need not
+    be declared. The values of those that are not are the ones of which the rows, counted with noise, are so many that a
+    value of one row gets that far with a probability of δ/2 in all such columns together; the others are written as
+    missing. All but the symbols is (2ε, δ (1 + e^ε))-private then, and the file so much as likely but for a probability
+    of δ (1 + e^(upper + ε)).
 
     The number of rows is public, and so are the names and types of the columns: nothing is promised for a row more or
     less, which moves others from one half to the other. A value that a declared column does not have is refused, by an
@@ -71,7 +76,8 @@ class RecordDP(DPGuarantee):
         Values that each column may have, sensitive or not, None for missing. A column with ``bins`` has their
         intervals, and ``[None]`` where values may be missing; values outside of the edges count as the nearest.
     delta : float
-        Probability of more, far below one over the rows. At 0 every column needs its values, or bins.
+        Probability of more, far below one over the rows; the noise is the smaller for it. At 0 every column needs its
+        values, or bins.
     ledger : DPLedger, optional
         Books every fit, and refuses one that is beyond its total.
 
@@ -80,9 +86,11 @@ class RecordDP(DPGuarantee):
     Proof. The half of a row follows from its place and the number of rows. So two tables of as many rows that differ
     in the row at one place have the same halves, and differ in the counts of one of them. These pass through the counts
     in which that row is left out and the number of rows, a constant, stays: a step away from them each look changes by
-    1 in one place, so that all looks together, whose rates add up to ε, change the probability of what they say by a
-    factor of e^ε at most (and δ where values are found); two steps make 2ε and δ + e^ε δ. Everything else but the
-    symbols is computed of what the looks say.
+    1 in one place, and each score by 1 at most, so that all looks together, whose shares of ε add up to 1, change the
+    probability of what they say by a factor of e^ε at most. With a δ they are shares of a ρ of zero-concentrated
+    differential privacy, of counts by Gaussian noise of variance 1/(2ρ) and of choices by the exponential mechanism of
+    √(8ρ), that is (ε, δ)-differential privacy, or (ε, δ/2) beside the δ/2 of values that are found. Two steps make 2ε
+    and δ + e^ε δ. Everything else but the symbols is computed of what the looks say.
 
     Examples
     --------
@@ -103,7 +111,7 @@ class RecordDP(DPGuarantee):
         self._declare()
 
     def success_bound(self, chance: float) -> float:
-        """Largest chance that an attack on a row succeeds which has this chance where another row stands in its place.
+        """Largest success probability of an attack on a row, given its success when another row takes that place.
 
         Whoever makes it may know all other rows, and everything that is published but the symbol drawn for this row.
         Which of k rows somebody has, a secret, a whole row within a distance: each has its chance without the row. The
@@ -125,28 +133,35 @@ class RecordDP(DPGuarantee):
         >>> [round(promise.success_bound(chance), 3) for chance in (0.001, 0.1, 0.5)]
         [0.003, 0.272, 0.745]
         """
-        chosen = [float(PrivateModel.rate_of_choices(remainder)) for remainder in (1 - _CELLS, 1 - _CELLS - _VALUES)]
-        halves = [[1.0, 1.0], *([1 - share, 1 - share, 2 * share] for share in chosen)]
-        power = max(power_from_dp([self.eps * part for part in parts], chance) for parts in halves)
+        chosen = [float(PrivateModel.share_of_choices(share)) for share in (Fraction(1), 1 - _CELLS)]
+        parts = [[1.0, 1.0], *([1 - share, 1 - share, 2 * share] for share in chosen)]
+        if (rho := self.rho(self.delta)) is None:
+            return max(power_from_dp([self.eps * part for part in each], chance) for each in parts)
+        root = max((-log(chance)) ** 0.5 - (rho * (2 + 2 * chosen[0])) ** 0.5, 0.0) if chance else inf
+        power = max(power_from_dp([self.eps, self.eps], chance), exp(-(root**2)))
         return min(1.0, power + self.delta * (1 + exp(self.eps)))
 
     def add_noise(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
-        """Counts each with noise of its own; those of the design take what its model left of ε."""
-        look, level = looking(key.derive("cells")), Fraction(self.eps)
-        design, fresh = look(tables[0], _CELLS * level), look(tables[1], level)
+        """Add independent noise to counts; the design's counts use the part of ε that its model left."""
+        level = Fraction(self.eps)
+        design = self.look(key.derive("cells"))(tables[0], _CELLS)
+        fresh = Looks(key.derive("fresh cells"), self.eps, None)(tables[1], Fraction(1))
         n_design, n_fresh = (int(table.sum()) for table in tables)  # of the rows by position: public
         return NoisyCounts(
             whole(design, n_design), whole(fresh, n_fresh), fresh.astype(float), RowNoise(level, n_fresh)
         )
 
     def describe_people(self, report: LeakageReport, layout: CellLayout) -> str:
-        """The theorem in a sentence."""
+        """State the theorem in a sentence."""
         most, _, beyond = self._bounds(report, layout)
-        words = f"Whatever anybody computes of the file makes a row's secret at most {times_up(most)} times as likely"
+        words = (
+            f"Whatever anybody computes from the file makes a row's sensitive value at most {times_up(most)} times as "
+            "likely"
+        )
         return f"{words}{beyond}."
 
     def _bounds(self, report: LeakageReport, layout: CellLayout) -> tuple[float, float, str]:
-        """How far a row's secret makes the file more likely at most, and less, in nats; and but for what."""
+        """Largest log increase and decrease of a file's probability by one row's sensitive value; and the δ."""
         assert report.budget is not None
         budget, level = as_lift_budget(loosest(report.budget)), 2 * self.eps
         # One cell tells nothing of its rows.
@@ -155,7 +170,7 @@ class RecordDP(DPGuarantee):
         return upper + level, -lower - level, beyond
 
     def _delta_term(self, upper: float) -> str:
-        """δ (1 + e^(upper + ε)), rounded up: δ of a row more and of one less; below no more is taken off."""
+        """Largest contribution of δ, δ (1 + e^(upper + ε)), rounded up: for one row more and for one less."""
         return times_up(min(log(self.delta) + float(np.logaddexp(0, upper + self.eps)), 0.0))
 
     def section(self, report: LeakageReport, layout: CellLayout) -> Section:
@@ -169,7 +184,7 @@ class RecordDP(DPGuarantee):
             f"Everything published from this fit but the symbols drawn for the rows is {level}-differentially private "
             "for another row in place of one; how many rows there are is public. With these symbols, whatever anybody "
             f"computes of the file is at most {times_up(most)} times as likely, and at least {times_down(least)} "
-            f"times, once a row's secret is known, whatever is known of all other rows{beyond}"
+            f"times, once a row's sensitive value is known, whatever is known of all other rows{beyond}"
         )
         if layout.partition.n_cells > 1:
             words += f", {'and' if beyond else 'but'} for a chance of {100 * (1 - report.confidence):.3g} % that the "
@@ -184,10 +199,12 @@ class RecordDP(DPGuarantee):
         title = SYNTHETIC if layout.partition.n_cells == 1 else "Rows under differential privacy"
         return Section(self.keyword, title, words, ("", "figure"), figures)
 
-    def model_rows(
+    def learn_model(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
-    ) -> dict[str, pa.Array]:
-        """Rows of a private model of the chosen ones, as many as there are rows.
+    ) -> tuple[PrivateModel, dict[str, Alphabet]]:
+        """Private model of the chosen rows, and the alphabet of each of its columns.
+
+        Where all rows are chosen nothing certifies, and the sensitive columns are drawn alone: they are not written.
 
         Raises
         ------
@@ -197,16 +214,18 @@ class RecordDP(DPGuarantee):
         names = (*layout.sensitive, *layout.public)
         self.check_names(names, "sensitive or public")
         columns, codes = layout.columns(source), []
-        look, level = looking(key.derive("model")), Fraction(self.eps)
         undeclared = [name for name in layout.public if self.delta and not (name in self.values or name in layout.bins)]
+        look, is_all = self.look(key.derive("model"), finds_values=bool(undeclared)), bool(chosen.all())
         alphabets = {name: self.alphabet(layout, [name]) for name in names if name not in undeclared}
-        of_model, noisy_counts = (1 - _CELLS - _VALUES * bool(undeclared)) * level, {}
+        of_model, noisy_counts = 1 - _CELLS * (not is_all) - _VALUES * bool(undeclared), {}
         for name in undeclared:
             # One look finds the values and counts them for the model.
-            rate = _VALUES * level / len(undeclared) + PrivateModel.rate_of_levels(of_model, len(names))
+            share = _VALUES / len(undeclared) + PrivateModel.share_of_levels(of_model, len(names))
             column = columns[name].filter(pa.array(chosen))
             at = len(alphabets)
-            alphabets[name], noisy_counts[at] = _find_values(column, name, rate, self.delta / len(undeclared), look)
+            alphabets[name], noisy_counts[at] = _find_values(
+                column, name, share, self.delta / 2 / len(undeclared), look
+            )
         for name, entry in alphabets.items():
             place = entry.encode({name: columns[name]})
             if (place < 0).any() and name not in undeclared:
@@ -215,39 +234,82 @@ class RecordDP(DPGuarantee):
             codes.append(np.where(place < 0, len(entry) - 1, place)[chosen].astype(np.intp))
         sizes = [len(alphabet) for alphabet in alphabets.values()]
         ordered = [name in layout.bins or is_ordered(entry.levels[0].type, name) for name, entry in alphabets.items()]
-        model = PrivateModel.learn(codes, sizes, ordered, of_model, look, noisy_counts)
+        n_alone = len(layout.sensitive) * is_all
+        return PrivateModel.learn(codes, sizes, ordered, of_model, look, noisy_counts, n_alone), alphabets
+
+    def look(self, key: NoiseKey, *, finds_values: bool = False) -> Looks:
+        """Noisy views for shares of ε or, with δ, of the ρ that implies (ε, δ), or (ε, δ/2) if values are found too."""
+        return Looks(key, self.eps, self.rho(self.delta / 2 if finds_values else self.delta))
+
+    def rho(self, delta: float) -> float | None:
+        """Level of zero-concentrated differential privacy that implies (ε, δ) for one row; None without δ."""
+        return rho_from_dp(self.eps, delta) if delta else None
+
+    def model_rows(
+        self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
+    ) -> tuple[dict[str, pa.Array], Callable[..., LatentClassModel]]:
+        """Rows from a private model of the chosen rows, equal in number, and the classes of the model."""
+        model, alphabets = self.learn_model(layout, source, chosen, key)
         drawn = model.draw(len(chosen), key.derive("rows of the model"))
-        return {
+        rows = {
             name: decode_levels(layout, alphabet, entry, as_arrow(source[name], name).type, key)
             for (name, alphabet), entry in zip(alphabets.items(), drawn, strict=True)
         }
+        return rows, partial(model.as_classes, alphabets)
 
 
-def looking(key: NoiseKey) -> Look:
-    """Looks at counts, each with noise of its own: also of equal counts, and of other counts under a key used twice."""
-    looks = 0
+class Looks:
+    """Noisy views of counts and scores, each with independent noise, even if counts repeat or a key is reused.
 
-    def look(counts: NDArray[np.int64], rate: Fraction) -> NDArray[np.int64]:
-        nonlocal looks
-        looks += 1
-        drawn = Geometric(rate).draw(key.derive(f"look {looks} at {digest_of_counts(counts)}"), counts.size)
-        return counts + drawn.reshape(counts.shape)
+    Each takes a share of a level, which is ε or, where there is a ρ, zero-concentrated: geometric noise or a discrete
+    Gaussian of variance 1/(2ρ), and the exponential mechanism of ε or of √(8ρ), which is ε²/8-concentrated.
+    """
 
-    return look
+    def __init__(self, key: NoiseKey, eps: float, rho: float | None) -> None:
+        self._key, self._eps, self._rho, self._looks = key, Fraction(eps), rho, 0
+
+    def __call__(self, counts: NDArray[np.int64], share: Fraction) -> NDArray[np.int64]:
+        """Add noise to counts."""
+        return counts + self.noise(share).draw(self._next_key(counts), counts.size).reshape(counts.shape)
+
+    def choose(self, scores: NDArray[np.int64], share: Fraction) -> int:
+        """Position of a score, by the exponential mechanism; one row more or less changes each score by at most 1."""
+        rate = share * self._eps / 2
+        if self._rho is not None:
+            rate = Fraction(floor(_FINE * (2 * float(share) * self._rho) ** 0.5), _FINE)
+        bits, below = Bits(self._next_key(scores)), (scores.max() - scores).tolist()
+        while True:
+            place = bits.uniform(len(below))
+            if bits.decays(below[place] * rate.numerator, rate.denominator):
+                return place
+
+    def deviation(self, share: Fraction) -> float:
+        """Standard deviation of the noise on a count."""
+        return float(self.noise(share).variance ** 0.5)
+
+    def noise(self, share: Fraction) -> Gaussian | Geometric:
+        """Noise on each count of a view."""
+        if self._rho is None:
+            return Geometric(share * self._eps)
+        return Gaussian(Fraction(floor(64 / (2 * float(share) * self._rho) ** 0.5) + 1, 64))
+
+    def _next_key(self, seen: NDArray[np.int64]) -> NoiseKey:
+        self._looks += 1
+        return self._key.derive(f"look {self._looks} at {digest_of_counts(seen)}")
 
 
 def _find_values(
-    column: ArrowColumn, name: str, rate: Fraction, delta: float, look: Look
+    column: ArrowColumn, name: str, share: Fraction, delta: float, look: Looks
 ) -> tuple[Alphabet, NDArray[np.int64]]:
-    """Values whose noisy counts are above a threshold, which one of a single row is with a probability of δ; and None.
+    """Values with noisy counts above a threshold, which a single row's value passes with probability δ; and None.
 
     And these counts: None has all other rows, whose number is public.
 
-    P(1 + z > t) = P(z >= t) = a^t / (1 + a), a = e^-rate; values that no row has are not looked at.
+    P(1 + z > t) = P(z >= t) <= exp(-t²/2σ²); values that no row has are not looked at.
     """
     values, counts = categories(column, name)
-    least = floor((-log(delta) - log1p(exp(-rate))) / rate) + 1
-    noisy = look(counts, rate)
+    least = floor(look.deviation(share) * (-2 * log(delta)) ** 0.5) + 1
+    noisy = look(counts, share)
     common, common_counts = values.filter(pa.array(noisy > least)), noisy[noisy > least]
     alphabet = Alphabet.from_table({name: pa.concat_arrays([common, pa.nulls(1, common.type)])}, [name])
     counted = np.full(len(alphabet), max(len(column) - int(common_counts.sum()), 0))

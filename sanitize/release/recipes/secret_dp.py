@@ -1,43 +1,60 @@
-"""Differential privacy of each row's secret: its noise, and what a report says."""
+"""Differential privacy of each row's sensitive value: its noise, and sentences of reports."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
-from math import inf
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sanitize._util.checks import check_number
 from sanitize._util.sampling.count_noise import CountNoise, Gaussian, digest_of_counts, project_counts
 from sanitize.errors import InvalidParameter
-from sanitize.release.recipes.promise import MOST_SECRETS, DPGuarantee, NoisyCounts
+from sanitize.release.recipes.promise import MOST_SECRETS, DPGuarantee, NoisyCounts, places
+from sanitize.release.row_order import NoisyOrderAudit
 from sanitize.report import Section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from sanitize._util.sampling.noise import NoiseKey
     from sanitize.core.alphabet import Alphabet
-    from sanitize.release.layout import CellLayout, Layout
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.release.layout import Layout
+    from sanitize.release.row_order import OrderAudit
     from sanitize.report import LeakageReport
 
 
 # Rows: more noise than that leaves nothing to certify, and of less there is no Gaussian.
 _LARGEST_SIGMA, _LEAST_SIGMA = 1e3, 1 / 64
+# Of so many parts of ε the look at the order of rows takes one.
+ORDER_PART = 4
 
 
 @dataclass(frozen=True)
 class SecretDP(DPGuarantee):
-    """Differential privacy of each row's secret in everything that is published, as ``secret_dp=`` of an estimator.
+    """Differential privacy of each row's sensitive value in everything published, as ``secret_dp=`` of an estimator.
 
     Counts of secrets get noise before a design, a verdict, a report or a message sees them, so all of these together
     are (ε, δ)-private between tables in which one row's secret is another declared value, and all else is the same. One
     row a person. Each further fit of the same table costs (ε, δ) again.
+
+    Theorem. Let tables with public columns x and sensitive values s and s' differ in one row's sensitive value, and let
+    R be everything that is published of a fit: the released rows in their order, kept columns, channel, report, footer.
+    Then P(R in E | x, s) <= e^ε P(R in E | x, s') + δ for every event E. Proof: noisy counts N of (s, x) are
+    (ε, δ)-private, since one of them grows by 1 and one of the same x shrinks by 1 (``sanitize._util.sampling``). The
+    channel M(N) is a function of N and of public values, and each row is drawn from the line M(N)(. | x_i) of its own
+    public values by a key that neither table decides. So R is made of N, x and that key alone: post-processing. Rows
+    may keep their order, as somebody who knows all other rows learns from them no more than from N.
+
+    Where a file keeps the order of its rows, a quarter of ε goes to counts by block of rows, which stand in for the
+    look at whether the order alone exceeds the limit; both counts together are (ε, δ)-private by composition.
 
     The noise is two-sided geometric [GRS], under which δ is 0, or discrete Gaussian [CKS] where that is the smaller
     one, which takes a δ above ε/250.
@@ -75,49 +92,61 @@ class SecretDP(DPGuarantee):
         self._declare()
 
     def noise(self, n_secrets: int) -> CountNoise:
-        """Noise on the counts of so many secrets."""
+        """Noise on the counts of this many sensitive values."""
         return _noise(self.eps, self.delta, n_secrets)
 
+    def look_at_order(
+        self, order: OrderAudit, counts: ContingencyTable, secrets: Alphabet, key: NoiseKey
+    ) -> tuple[SecretDP, OrderAudit]:
+        """Return the guarantee with three quarters of its ε, and noisy counts by block of rows for the rest."""
+        look = Fraction(self.eps) / ORDER_PART
+        rest = float(Fraction(self.eps) - look)
+        if Fraction(rest) + look > Fraction(self.eps):
+            rest = nextafter(rest, 0.0)
+        noise = CountNoise.geometric(look, len(secrets))
+        place = places(counts.sensitive, self, secrets)
+        return replace(self, eps=rest), NoisyOrderAudit.from_audit(order, counts.sensitive, place, noise, key)
+
     def secrets(self, layout: Layout) -> Alphabet:
-        """Alphabet of the sensitive columns, the only ones that values are declared of."""
+        """Alphabet of the sensitive columns, from their declared values."""
         self.check_names(layout.sensitive, "sensitive")
         return super().secrets(layout)
 
     def add_noise(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
-        """Counts that add up to the rows of each cell, as they did; one level serves both parts, of different rows."""
+        """Noisy counts that keep the number of rows of each cell; both parts use the same level."""
         n_parts, n_secrets, n_cells = tables.shape
         noise = self.noise(n_secrets)
-        drawn = noise.draw(key.derive(f"noise on counts of secrets {digest_of_counts(tables)}"), n_parts * n_cells)
+        drawn = noise.draw(
+            key.derive(f"noise on counts of sensitive values {digest_of_counts(tables)}"), n_parts * n_cells
+        )
         rows = tables.sum(axis=1)
         noisy = tables + drawn.reshape(n_secrets, n_parts, n_cells).swapaxes(0, 1)
         # Rows of a cell are public, so the mean of its noise is known and taken off.
         centred = noisy - (noisy.sum(axis=1) - rows)[:, None] / n_secrets
-        design, holdout = (project_counts(counts, n) for counts, n in zip(centred, rows, strict=True))
-        return NoisyCounts(design, holdout, centred[1], noise)
+        parts = [project_counts(counts, n) for counts, n in zip(centred, rows, strict=True)]
+        # Without a certificate all rows design.
+        return NoisyCounts(parts[0], parts[1] if n_parts > 1 else np.zeros_like(parts[0]), centred[-1], noise)
 
-    def section(self, report: LeakageReport, layout: CellLayout) -> Section:
-        """Section on the guarantee for each row's secret."""
+    def section(self, report: LeakageReport, layout: Layout) -> Section:
+        """Section on the guarantee for each row's sensitive value."""
         level = f"({self.eps:g}, {self.delta:g})"
         words = (
-            f"Everything published from this fit is {level}-differentially private in each row's secret, whatever is "
-            "known of all others, where a person has one row and its secret is one of the values declared: all counts "
-            "of secrets got noise before anything else saw them, and figures about secrets are of the noisy counts. "
-            "Not covered: the public columns, who has a row and where it stands, several rows of one person, secrets "
-            "that follow from public columns, and how long a fit takes; every other fit of this table costs "
-            f"{level} again. The budget holds for the source with the confidence above; whether it holds for the "
-            "frequencies of these rows nobody may look up."
+            f"Everything published from this fit is {level}-differentially private in each row's sensitive value, "
+            "whatever is known of all others, if a person has one row and its value is one of those declared: all "
+            "counts of sensitive values got noise before anything else saw them, and figures about them are of the "
+            "noisy counts. Not covered: the public columns, who has a row and its place, several rows of one person, "
+            "sensitive values that follow from public columns, and how long a fit takes. Every other fit of this "
+            f"table costs {level} again. The limit holds for "
+            f"{'the noisy counts' if report.confidence is None else 'the population with the confidence above'}; "
+            "whether it holds for these rows themselves must not be looked up."
         )
-        figures = (
-            ("eps", self.eps),
-            ("delta", self.delta),
-            ("noise on each count (standard deviation, rows)", self.noise(len(self.secrets(layout))).variance ** 0.5),
-        )
-        return Section("secret_dp", "Secrets under differential privacy", words, ("", "figure"), figures)
+        figures = (("eps", self.eps), ("delta", self.delta))
+        return Section("secret_dp", "Sensitive values under differential privacy", words, ("", "figure"), figures)
 
 
 @cache
 def _noise(eps: float, delta: float, n_secrets: int) -> CountNoise:
-    """The smaller one of geometric noise and of Gaussian noise of this level."""
+    """Geometric or Gaussian noise of this level, whichever is smaller."""
     from sanitize.core.moved_counts import moved_count_delta, moved_count_sigma
 
     geometric = CountNoise.geometric(Fraction(eps), n_secrets)

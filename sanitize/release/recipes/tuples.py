@@ -1,11 +1,11 @@
-"""Recipes that release combinations of values: how the budget is read, and which function designs the channel.
+"""Recipes for combinations of values: how the budget is read, and which function designs the channel.
 
 Mechanisms are named by their room, which loads the file of one when it is first asked for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,19 +15,76 @@ from sanitize import mechanisms
 from sanitize._util.checks import check_choice, is_number
 from sanitize.core.budgets import LDPBudget, as_capacity_budget, budget_nats, declared_budget
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.release.recipes.recipe import PooledParameters, Recipe, TupleParameters
+from sanitize.release.design import MIN_COUNT, Specification
+from sanitize.release.fit import Recipe
+from sanitize.release.recipes.promise import check_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from sanitize._util.sampling.noise import Randomness
+    from sanitize.core.budgets import Budget
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
-    from sanitize.release.design import Specification
+    from sanitize.release.fit import Missing
+    from sanitize.release.layout import ColumnSpec
+    from sanitize.release.recipes.secret_dp import SecretDP
+    from sanitize.release.release import Unknown
+
+    Edges = Mapping[str, Sequence[float]] | Sequence[float] | None
 
 Near = Literal["line", "circle", "hamming"]
 
 
-class WatchdogRecipe(TupleParameters, Recipe):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PooledParameters:
+    """Parameters of recipes for combinations of values of the public columns, with rare ones pooled."""
+
+    budget: Budget | None = field(default=None, kw_only=False)
+    sensitive: ColumnSpec = None
+    public: ColumnSpec = None
+    bins: Edges = None
+    handle_unknown: Unknown = "high_risk"
+    missing: Missing = "category"
+    smoothing: float = 0.0
+    min_count: int = MIN_COUNT
+    person: str | None = None
+    keep_sensitive: bool = False
+    random_state: Randomness = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TupleParameters(PooledParameters):
+    """Parameters of recipes that also accept a confidence."""
+
+    confidence: float | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DesignParameters(TupleParameters):
+    """Parameters of recipes that design the channel from counts of sensitive values, which may be noisy."""
+
+    secret_dp: SecretDP | None = None
+
+
+class TupleRecipe(Recipe):
+    """Base of the recipes whose public symbols are combinations of values."""
+
+    def _specify(
+        self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
+    ) -> Specification:
+        if self.promise is not None:
+            check_settings(vars(self))
+            if self.confidence is not None:
+                raise InvalidParameter(
+                    "a confidence for combinations of values requires exact counts: leave it out with "
+                    "secret_dp, or take LatentClassRelease, whose certificate allows for noise"
+                )
+        shared = (self.smoothing, self.min_count, self.confidence)
+        return Specification(name, mechanism, budget, keeps_symbols, *shared)
+
+
+class WatchdogRecipe(DesignParameters, TupleRecipe):
     """Merge all high-risk public symbols into one [ZDS §III]."""
 
     takes_weights = True
@@ -36,18 +93,18 @@ class WatchdogRecipe(TupleParameters, Recipe):
     def specification(self) -> Specification:
         """Budget and mechanism."""
         budget = declared_budget(self.budget)
-        return self._make_specification("watchdog", partial(mechanisms.watchdog, budget=budget), budget)
+        return self._specify("watchdog", partial(mechanisms.watchdog, budget=budget), budget)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SubsetMergingParameters(TupleParameters):
+class SubsetMergingParameters(DesignParameters):
     """Parameters of subset merging: those of tuples, and an effort."""
 
     effort: float | None = None
 
 
-class SubsetMergingRecipe(SubsetMergingParameters, Recipe):
-    """Merge high-risk public symbols in small groups, each safe by itself [ZDS §IV]."""
+class SubsetMergingRecipe(SubsetMergingParameters, TupleRecipe):
+    """Merge high-risk public symbols into small groups, each safe by itself [ZDS §IV]."""
 
     takes_weights = True
     takes_any_budget = True
@@ -56,12 +113,12 @@ class SubsetMergingRecipe(SubsetMergingParameters, Recipe):
         """Budget and mechanism."""
         budget = declared_budget(self.budget)
         mechanism = partial(mechanisms.subset_merging, budget=budget, effort=self.effort)
-        return self._make_specification("subset merging", mechanism, budget)
+        return self._specify("subset merging", mechanism, budget)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ResponseParameters(TupleParameters):
-    """Parameters of a search for a channel, which ends when it is near enough to the best or its effort is used."""
+class ResponseParameters(DesignParameters):
+    """Parameters of a search for a channel, which ends when it is close to the optimum or its effort is used up."""
 
     gap: float = 1e-6
     effort: float | None = None
@@ -69,18 +126,16 @@ class ResponseParameters(TupleParameters):
     target: str | None = None
 
 
-class _Searching(ResponseParameters, Recipe):
+class _Searching(ResponseParameters, TupleRecipe):
     def _specify_search(self, name: str, mechanism: Callable[..., Channel]) -> Specification:
         budget = declared_budget(self.budget)
         limits = {"gap": self.gap, "effort": self.effort, "time_limit": self.time_limit}
-        return replace(
-            self._make_specification(name, partial(mechanism, budget=budget, **limits), budget), target=self.target
-        )
+        return replace(self._specify(name, partial(mechanism, budget=budget, **limits), budget), target=self.target)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OptimalResponseParameters(ResponseParameters):
-    """Parameters of the best channel: those of a search, and public columns that may be known of a row."""
+    """Parameters of the best channel: those of a search, and public columns that a reader may know about a row."""
 
     takes_weights = True
 
@@ -88,7 +143,7 @@ class OptimalResponseParameters(ResponseParameters):
 
 
 class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
-    """The most useful channel within a budget on lifts or their averages [ZDS §III-A2]."""
+    """Release the most useful channel's output within a budget on lifts or their averages [ZDS §III-A2]."""
 
     def specification(self) -> Specification:
         """Budget and mechanism."""
@@ -98,15 +153,15 @@ class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
 
 
 class SubsetRandomResponseRecipe(_Searching):
-    """Optimal random response inside blocks of public symbols [ZDS Algorithm 2, with larger blocks]."""
+    """Apply optimal random response inside blocks of public symbols [ZDS Algorithm 2, with larger blocks]."""
 
     def specification(self) -> Specification:
         """Budget and mechanism."""
         return self._specify_search("subset random response", mechanisms.subset_random_response)
 
 
-class RandomizedResponseRecipe(TupleParameters, Recipe):
-    """Keep each public symbol or replace it by a random one: ε-LDP whatever the distribution of the data [WXH §4.1]."""
+class RandomizedResponseRecipe(TupleParameters, TupleRecipe):
+    """Keep each public symbol or replace it by a random one: ε-LDP for any distribution of the data [WXH §4.1]."""
 
     takes_weights = True
 
@@ -121,7 +176,7 @@ class RandomizedResponseRecipe(TupleParameters, Recipe):
             kind = "none" if budget is None else type(budget).__name__
             raise InvalidBudget(f"RandomizedResponse needs its LDP in nats: a number or LDPBudget(eps), got {kind}")
         mechanism = partial(_respond, eps=budget.eps)
-        return self._make_specification("randomized response", mechanism, budget, keeps_symbols=True)
+        return self._specify("randomized response", mechanism, budget, keeps_symbols=True)
 
 
 def _respond(joint: JointDistribution, eps: float, confidence: object = None) -> Channel:
@@ -136,8 +191,8 @@ class ExponentialChannelParameters(PooledParameters):
     distance: Near = "line"
 
 
-class ExponentialChannelRecipe(ExponentialChannelParameters, Recipe):
-    """Replace a public symbol by one that is rarer the farther it is, within a capacity [WXH §4.3]."""
+class ExponentialChannelRecipe(ExponentialChannelParameters, TupleRecipe):
+    """Replace a public symbol by another, less often the more distant it is, within a capacity [WXH §4.3]."""
 
     takes_weights = True
 
@@ -148,7 +203,7 @@ class ExponentialChannelRecipe(ExponentialChannelParameters, Recipe):
         budget = as_capacity_budget(self.budget, "ExponentialChannel")
         check_choice("distance", self.distance, "line", "circle", "hamming")
         mechanism = partial(_exponential_channel, capacity=budget.nats, distance=self.distance)
-        return self._make_specification("exponential channel", mechanism, budget, keeps_symbols=True)
+        return self._specify("exponential channel", mechanism, budget, keeps_symbols=True)
 
 
 def _exponential_channel(joint: JointDistribution, capacity: float, distance: Near) -> Channel:

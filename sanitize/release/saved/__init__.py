@@ -1,4 +1,4 @@
-"""A fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
+"""Fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
 
 What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the public
 figures of the fit. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a released

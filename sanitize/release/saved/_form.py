@@ -1,4 +1,4 @@
-"""The form of saved releases, read back as untrusted input, and whether their parts belong together."""
+"""Form of saved releases, read back as untrusted input, and checks that their parts belong together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def damage_error(what: object) -> InvalidParameter:
-    """Error of a text that is not a saved release."""
+    """Error for a text that is not a saved release."""
     return InvalidParameter(f"this is not a saved release that can be trusted: {what}; save it again")
 
 
@@ -32,7 +32,7 @@ _Delta = Annotated[float, field_note("a delta above 0 and at most 1", gt=0, le=1
 
 
 def own_budget(budget: object) -> Budget:
-    """A budget that its name and numbers are all of.
+    """Return a budget of this library, which its name and numbers fully describe.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def own_budget(budget: object) -> Budget:
 
 
 class SavedForm(Declared, frozen=True, eq=False):
-    """Everything that a saved release says."""
+    """All contents of a saved release."""
 
     format: Literal["sanitize/release"]
     version: Version1
@@ -93,7 +93,7 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
     if not set(layout.bins) <= {*layout.sensitive, *layout.public}:
         raise damage_error("its bins are for other columns")
     if channel.outputs.columns != layout.public:
-        raise damage_error("its channel prints other columns")
+        raise damage_error("its channel writes other columns")
     for alphabet in (channel.inputs, channel.outputs):
         for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
             bins = layout.bins.get(name)
@@ -103,7 +103,7 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
 
 
 def describe_contents(layout: Layout, channel: Channel) -> str:
-    """Describe what a saved release holds of the table."""
+    """Describe what a saved release contains of the table."""
     if (classes := layout_classes(layout)) is None:
-        return f"the {channel.n_inputs} public symbols that were seen, and how frequent those printed alike are"
+        return f"the {channel.n_inputs} public symbols that were seen, and the frequencies of those written alike"
     return f"{classes.n_cells} latent classes: how often each level of a column, or of two, is in each of them; no row"

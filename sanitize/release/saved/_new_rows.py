@@ -1,4 +1,4 @@
-"""New rows for a channel that was fitted before: read once, identified, counted, and measured where they tell S."""
+"""New rows for a channel fitted before: read once, identified, counted, and measured if they include S."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ class NewRows:
     def read(
         cls, table: TableCounter, order: RowOrder, layout: Layout, channel: Channel, *, secrets: bool = True
     ) -> NewRows:
-        """Count and identify the rows, and refuse symbols that were not there at fit; perhaps without their secrets."""
+        """Count and identify the rows, with or without sensitive values, and refuse symbols unseen at fit."""
         source = table.source
         has_secrets = layout.sensitive == layout.public or set(layout.sensitive) <= set(source.schema.names)
         measured = secrets and has_secrets
         audit = table.order_audit(layout, order)
         if audit is not None and not secrets:
             raise InvalidParameter(
-                "rows='keep' takes a look at every secret; use rows='shuffle', the default, with secret_dp and "
-                "record_dp"
+                "rows='keep' looks at every sensitive value; use rows='shuffle', the default, with secret_dp "
+                "and record_dp"
             )
         if audit is not None and not measured:
             raise InvalidParameter(
-                "rows='keep' needs the sensitive columns in the new file, to measure what its order tells; use "
+                "rows='keep' needs the sensitive columns in the new file, to measure what its order reveals; use "
                 "rows='shuffle', the default"
             )
         names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.read)))
@@ -116,7 +116,7 @@ class NewRows:
 
     @property
     def utility(self) -> float:
-        """Share of the information of these rows that the channel keeps, from how often they hold each symbol."""
+        """Share of the information of these rows that the channel keeps, from the frequency of each symbol."""
         present = np.flatnonzero(self.seen)
         distribution = JointDistribution.from_matrix(self.seen[None, present] / self.seen.sum())
         stages = (self.channel.stages[0].take(present), *self.channel.stages[1:])
@@ -125,7 +125,7 @@ class NewRows:
     def holdout_report(
         self, mechanism: str, output: str, budget: Budget
     ) -> tuple[LeakageReport | None, tuple[str, ...]]:
-        """Leakage of the channel under the frequencies of these rows, if they tell S, and what is to be said of it.
+        """Leakage of the channel under the frequencies of these rows, if they include S, with notes.
 
         Raises
         ------

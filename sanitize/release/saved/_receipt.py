@@ -1,4 +1,4 @@
-"""The receipt of a release: with it and the source the owner draws the very file again, and so can verify every byte.
+"""Receipt of a release: with it and the original table, the owner can draw the same file and verify every byte.
 
 It is the key of this one release, so whoever holds it undoes the noise. It stays with the source, never beside the
 release, and it is no proof of how the key was chosen.
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from sanitize.release.release import FittedRelease
     from sanitize.tables.files.source import Source
 
-_WARNING = "Whoever holds this undoes the noise of the release. Keep it with the source, never beside the release."
+_WARNING = (
+    "Anyone who has this can undo the noise of the release. Keep it with the raw table, never next to the release."
+)
 _NO_SECRET_DP = "a receipt lets the release be drawn again, and the noise of the fit is forgotten; release without one"
 
 
@@ -57,7 +59,7 @@ class _ReceiptForm(Declared, frozen=True, eq=False):
 
 @dataclass(frozen=True)
 class Receipt:
-    """Receipt of one release, with which its owner verifies it: the key of its noise, and what it was drawn from.
+    """Receipt of one release for verification by its owner: the key of its noise, and the inputs of the draw.
 
     `release_file` writes it (``receipt=``) and `verify_file` reads it; nothing in it is trusted.
 
@@ -102,7 +104,7 @@ class Receipt:
 
     @classmethod
     def begin(cls, source: Source, sanitizer: object, rows: RowOrder, key: bytes | None) -> Receipt:
-        """A receipt for a release that is still to be drawn, with the key to draw it by.
+        """Begin the receipt of a release that is still to be drawn, with the key to draw it.
 
         Raises
         ------
@@ -115,28 +117,28 @@ class Receipt:
         whole = random_words(randomness) if is_secure(randomness) else None
         if not isinstance(whole, NoiseKey):
             raise InvalidParameter(
-                "a receipt needs noise of a key: leave random_state out, or give a NoiseKey; whoever guesses a seed "
-                "undoes the noise, and a NumPy Generator cannot draw again"
+                "a receipt needs noise from a key: leave random_state out, or give a NoiseKey; anyone who guesses a "
+                "seed undoes the noise, and draws of a NumPy Generator cannot be repeated"
             )
         digest = digest_of_source(source)
         return cls(whole.release_key(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
 
     def to_json(self, release: FittedRelease) -> str:
-        """The text of the receipt of a release that was designed.
+        """Return the receipt of a designed release as text.
 
         Raises
         ------
         InvalidParameter
             If its budget is not one of the library's, so that no policy can name it.
         """
-        own_budget(release.spec.budget)
+        own_budget(release.budget)
         drawn_from = release.channel.form(), release.classes
         contents = self.made_with, self.rows, self.source, self.key.key.hex(), *drawn_from
         return HiddenText(seal_text(_ReceiptForm("sanitize/receipt", 1, _WARNING, *contents, "")))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Receipt:
-        """Receipt in a file.
+        """Read a receipt from a file.
 
         Raises
         ------
@@ -154,7 +156,7 @@ class Receipt:
 
     @property
     def other_versions(self) -> str:
-        """Packages of other versions than those it was made with, in words; empty if there are none."""
+        """Packages whose versions differ from those of the receipt, in words; empty if there are none."""
         installed = _versions()
         return ", ".join(
             f"{name} {version} ({installed.get(name, 'none')} here)"
@@ -164,7 +166,7 @@ class Receipt:
 
 
 def digest_of_source(source: Source) -> str:
-    """Digest that tells a table from others.
+    """Digest that distinguishes a table from others.
 
     Raises
     ------
@@ -173,18 +175,19 @@ def digest_of_source(source: Source) -> str:
     """
     if not source.is_on_disk:
         raise InvalidParameter(
-            "a receipt tells its source by the bytes of files: write the table or stream to a file, and release that"
+            "a receipt identifies the raw table by the bytes of its files: write the table or stream to a file, and "
+            "release that"
         )
     return path_digest(source.root)
 
 
 def check_place(receipt: Path, target: Path | None) -> None:
-    """Refuse a receipt beside the release, or inside it: who gets the folder would undo the noise."""
+    """Refuse a receipt inside or next to the release: whoever gets the folder could remove the noise."""
     resolved = receipt.resolve()
     if target is not None and (resolved.parent == target.resolve().parent or target.resolve() in resolved.parents):
         raise TargetError(
-            f"the receipt {receipt.name} would lie beside the release, and whoever holds both undoes the noise; name a "
-            "folder that is not handed out"
+            f"the receipt {receipt.name} would be next to the release, and anyone who has both can remove the noise; "
+            "name a folder that is not handed out"
         )
 
 

@@ -1,4 +1,4 @@
-"""A fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
+"""Fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
 
 What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the figures of
 the fit in four digits. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a
@@ -23,10 +23,9 @@ from sanitize._version import __version__
 from sanitize.core.binning import AnyBins, is_numeric
 from sanitize.core.budgets import budget_from_dict, budget_to_dict, nameless
 from sanitize.errors import InvalidParameter, SanitizeError
-from sanitize.release.design import Specification
 from sanitize.release.designer import Designer, Prepared
 from sanitize.release.layout import CellLayout, layout_classes
-from sanitize.release.release import FittedRelease, bare_design, no_mechanism
+from sanitize.release.release import FittedRelease
 from sanitize.release.saved._form import SavedForm, check_fit, damage_error, describe_contents, own_budget
 from sanitize.release.saved._new_rows import NewRows
 from sanitize.report import (
@@ -59,7 +58,7 @@ DISTRIBUTION = "the distribution of the rows that the channel was fitted on"
 
 @dataclass(frozen=True, eq=False)
 class SavedRelease:
-    """A fitted release as a value that can be kept: everything new rows need, and not what it was fitted on.
+    """A fitted release that can be saved: everything that new rows need, without the distribution of the fit.
 
     Make one with `SavedRelease.of`, keep it with `to_json`, and hand it to `release_file` in place of a
     sanitizer: no row of the new file is used to fit. Its verdict holds under the distribution of the rows that it was
@@ -125,9 +124,9 @@ class SavedRelease:
             optimality = replace(optimality, gap=float(f"{optimality.gap * 1.0005:.4g}"))  # four digits, rounded up
         for name, bins in release.layout.bins.items():
             if type(bins) not in get_args(AnyBins):
-                raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
+                raise InvalidParameter(f"the bins of column {name!r} are of a class that cannot be saved")
         facts = report.facts
-        design = own_budget(release.spec.budget), release.channel.with_optimality(optimality)
+        design = own_budget(release.budget), release.channel.with_optimality(optimality)
         document = {**claims(report), "measures": list(map(vars, report.measures))}
         statements = tuple(map(_round_measure, report.measures)), tuple(grave(document))
         mechanism = release_note(report)["mechanism"]  # by which files of new rows call it, too
@@ -146,15 +145,15 @@ class SavedRelease:
 
     @property
     def contents(self) -> str:
-        """Description of what can be read from it about the table it was fitted on; no value is quoted."""
+        """Description of what the saved release reveals about the fitted table; it quotes no value."""
         words = describe_contents(self._layout, self.channel)
         if self.record_dp is not None:
             return f"{words}; all of it was learned from noisy counts"
-        return words if self.secret_dp is None else f"{words}; all figures about secrets are of noisy counts"
+        return words if self.secret_dp is None else f"{words}; all figures about sensitive values are of noisy counts"
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The figures of the fit by name, with the verdict."""
+        """Figures of the fit by name, with the verdict."""
         values: dict[str, Any] = {measure.name: measure.after for measure in self.figures}
         optimality = self.channel.optimality
         design = {"status": optimality and optimality.words, "gap": optimality and optimality.gap}
@@ -162,16 +161,16 @@ class SavedRelease:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what is saved, in hexadecimal."""
+        """SHA-256 of the saved text, in hexadecimal."""
         return compute_seal(to_builtin(self._form()))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Text that `from_json` reads; also written to ``path``, readable by its owner only, when one is given."""
+        """Return the text that `from_json` reads; if ``path`` is given, also write it, readable by its owner only."""
         return write_text(seal_text(self._form()), path)
 
     @classmethod
     def from_json(cls, text_or_path: str | os.PathLike[str]) -> SavedRelease:
-        """Inverse of `to_json`, from the text or from a file; every field is checked.
+        """Read a release from the text or file of `to_json`; every field is checked.
 
         Raises
         ------
@@ -196,13 +195,12 @@ class SavedRelease:
             raise damage_error(error) from None
 
     def to_release(self, layout: Layout | None = None) -> FittedRelease:
-        """The release that encodes, draws and writes rows, perhaps with a layout of another key of classes."""
-        spec, layout = Specification(self.mechanism, no_mechanism, self.budget), layout or self._layout
-        return FittedRelease(**vars(bare_design(self.channel)), layout=layout, spec=spec)
+        """Release that encodes, draws and writes rows, optionally with another key for latent classes."""
+        return FittedRelease.from_channel(self.channel, layout or self._layout, self.budget)
 
     @property
     def numbers(self) -> Numbers:
-        """Columns that were numbers at fit, which a CSV file does not know."""
+        """Columns that held numbers at fit, because a CSV file does not state types."""
         symbols = self.channel.inputs
         typed = {name for name, levels in zip(symbols.columns, symbols.levels, strict=True) if is_numeric(levels.type)}
         return Numbers(self._layout.numeric | typed & set(self._layout.read))
@@ -211,7 +209,7 @@ class SavedRelease:
         return self
 
     def prepare(self, table: TableCounter, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
-        """Read new rows once, and return what the second pass over them needs: for code that writes releases to files.
+        """Read new rows once, and return the input of the second pass over them; used by code that writes files.
 
         The noise of a key comes from (key, saved release, symbols of all new rows in their order): another file gets
         other noise, and the same file with the same key the very same output, which tells nothing more.
@@ -308,12 +306,12 @@ class AppendedReport:
     warnings: tuple[str, ...] = field(default=())
 
     def with_notes(self, notes: tuple[str, ...]) -> AppendedReport:
-        """Report with more to say; notes name no symbol."""
+        """Return the report with further notes, which must not name a symbol."""
         return replace(self, warnings=(*self.warnings, *notes))
 
     @property
     def ok(self) -> bool:
-        """True if the applied channel is within its budget on the new rows; of the fit where that is not known."""
+        """True if the applied channel is within its budget on the new rows; if unknown, the verdict of the fit."""
         return self.held_out is None or self.held_out.ok
 
     @property
@@ -323,11 +321,11 @@ class AppendedReport:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The figures of the fit by name, and under which distribution they hold."""
+        """Figures of the fit by name, and the distribution under which they hold."""
         return {**self.saved.summary, "ok": self.ok, "kept": self.kept, "distribution": DISTRIBUTION}
 
     def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
-        """The report as plain values; the public one holds what was declared, as that of the fit does."""
+        """Return the report as plain values; the public one holds declared facts only, as that of the fit does."""
         state = json.loads(self.saved.to_json())
         document = {
             "schema": "sanitize/appended-report",
@@ -354,11 +352,11 @@ class AppendedReport:
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None, *, audience: Audience = "internal") -> str:
-        """The report as JSON; written to ``path``, readable by its owner only, when one is given."""
+        """Return the report as JSON; if ``path`` is given, also write it, readable by its owner only."""
         return json_text(self.to_dict(audience=audience), path)
 
     def to_text(self, *, audience: Audience = "internal") -> str:
-        """The report as text."""
+        """Return the report as text."""
         values = {"document": self.to_dict(audience=audience), "of_fit": _HOLDS, "left_out": LEFT_OUT}
         held_out = None if self.held_out is None else self.held_out.to_text()
         return render_template(

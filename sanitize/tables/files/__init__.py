@@ -1,1 +1,1 @@
-"""Files of tables: how they are opened, described, read and written."""
+"""Files of tables: opening, describing, reading and writing."""

@@ -1,4 +1,4 @@
-"""Reading text files as untrusted input: read strictly, errors without values.
+"""Reading of text files as untrusted input: strict, with errors that quote no values.
 
 The dialect is RFC 4180 in UTF-8: a sign between fields, double quotes around what needs them (``""`` for a quote
 inside), any line ends. A byte order mark is skipped. An empty field is missing, ``""`` is the empty text unless it is
@@ -30,6 +30,7 @@ from sanitize.tables.files.source import (
     BATCH_ROWS,
     Numbers,
     Source,
+    check_same_columns,
     file_stamp,
     files_under,
     partition_schema,
@@ -49,7 +50,7 @@ BLOCK_BYTES = 1 << 23
 
 @dataclass(frozen=True)
 class CsvSource(Source):
-    """Files of one table: a text file, all of them under a folder with one header, or what a stream held.
+    """Files of one table: a text file, all text files under a folder with one header, or the content of a stream.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class CsvSource(Source):
         *,
         infers_header: bool = False,
     ) -> CsvSource:
-        """Read the headers of a file or folder, and the columns that are to be numbers or dates.
+        """Read the headers of a file or folder, and the columns that must be numbers or dates.
 
         Parameters
         ----------
@@ -101,15 +102,14 @@ class CsvSource(Source):
         table = table._with_dialect(infers_header=infers_header)
         header = table._names(files[0])
         for file in files[1:]:
-            if table._names(file) != header:
-                raise SourceError(f"{file.name} has other columns than {files[0].name}; convert them first")
+            check_same_columns(file, table._names(file), files[0], header)
         partitions = partition_schema(path, files, header)
         fields = [pa.field(name, pa.string()) for name in header]
         table = replace(table, schema=pa.schema([*fields, *partitions]), partitions=tuple(partitions.names))
         return table._apply_description().with_numbers(numbers)
 
     def _with_dialect(self, *, infers_header: bool) -> CsvSource:
-        """Return the same files with the sign between their fields, and whether they have a header."""
+        """Return the same files with their delimiter, and whether they have a header."""
         with self._bytes(self.files[0]) as raw:
             delimiter, is_row = raw.delimiter, lacks_header(raw.sample)
         header = self.description.header
@@ -123,7 +123,7 @@ class CsvSource(Source):
         return replace(self, description=self.description.with_changes(delimiter=delimiter, header=header))
 
     def _apply_description(self) -> CsvSource:
-        """Return the same files, columns read as their description says."""
+        """Return the same files with columns read as their description says."""
         types = self.description.types
         if absent := [name for name in types if name not in self.schema.names]:
             raise self.absent(absent)
@@ -156,7 +156,7 @@ class CsvSource(Source):
         return table.reading(table.infer_types(wanted)[1]) if wanted else table
 
     def infer_types(self, columns: Collection[str]) -> tuple[TableDescription, dict[str, ColumnReader]]:
-        """Signs and marks as all of some columns of text have them, and readers of their numbers and dates."""
+        """Infer decimal signs and missing marks common to some text columns, and readers of their numbers and dates."""
         surveys = self._surveys(columns)
         description, delimiter = self.description, self.description.delimiter or ","
         signs = choose_signs(surveys.values(), delimiter, description.decimal, description.thousands)
@@ -188,7 +188,7 @@ class CsvSource(Source):
         return self.reading(readers)
 
     def _with_dates_read(self, forms: Mapping[str, str | None], *, where_iso: bool | None = None) -> CsvSource:
-        """Return the same source with columns of dates in a form, or in any.
+        """Return the same source with columns of dates in a given format, or in any.
 
         Columns must be dates, unless it is said whether those in the form of ISO 8601 are read: others stay texts then.
         """
@@ -206,7 +206,7 @@ class CsvSource(Source):
         return self.reading(readers)
 
     def _read_form(self, name: str, form: str, marks: tuple[str, ...]) -> ColumnReader | None:
-        """Dates in a form that is not among the usual ones; None where a text is in another."""
+        """Dates in a format that is not among the usual ones; None if a text does not match it."""
         dtype = pa.timestamp("us") if "%H" in form else pa.date32()
         survey = TextSurvey(self.description.missing, dates={form: dtype})
         for batch in self._batches([name]):
@@ -221,21 +221,21 @@ class CsvSource(Source):
 
     @cached_property  # type: ignore[misc]
     def n_rows(self) -> int:
-        """Number of rows; the files are read for it."""
+        """Count the rows; this reads the files."""
         return sum(batch.num_rows for file in self.files for batch in self._file_batches(file, self.schema.names[:1]))
 
     def absent(self, columns: Sequence[str]) -> ColumnError:
-        """Error for columns that are not there; without a header line the other names would be a row."""
+        """Error for missing columns; without a header line, the column names would be values of a row."""
         words = f"{'column' if len(columns) == 1 else 'columns'} {in_words(columns)}"
         return ColumnError(
             f"no {words} in the table; the first line of {self.root.name} must name the columns, with commas, "
-            "semicolons or tabs between them",
+            "semicolons, tabs or vertical bars between them; name another sign with --delimiter",
             columns[0] if len(columns) == 1 else None,
             columns,
         )
 
     def _batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
-        """Some columns of all files, a batch at a time."""
+        """Batches of some columns of all files."""
         for file in self.files:
             for batch in self._file_batches(file, columns):
                 yield dict(zip(columns, batch.columns, strict=True))
@@ -247,18 +247,18 @@ class CsvSource(Source):
         batch_rows: int = BATCH_ROWS,
         row_groups: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        stored = self.schema.names[: len(self.schema) - len(self.partitions)]
-        # Rows are checked whole, whatever columns are asked for; and some column must be read to count them.
-        first = {name: place for place, name in reversed(list(enumerate(stored)))}
-        places = [first[name] for name in columns] or [0]
-        names = [f"c{j}" for j in range(len(stored))]
-        readers = {j: self.readers[stored[j]] for j in places if stored[j] in self.readers}
-        native = {f"c{j}": reader.dtype for j, reader in readers.items() if reader.is_native}
-        types = {f"c{j}": native.get(f"c{j}", pa.dictionary(pa.int32(), pa.string())) for j in places}
         with self._bytes(file) as raw:
             if raw.is_exhausted():
                 return
-            with _parsing(file, self.schema, raw):
+            stored = raw.names  # in an order of its own
+            # Rows are checked whole, whatever columns are asked for; and some column must be read to count them.
+            first = {name: place for place, name in reversed(list(enumerate(stored)))}
+            places = [first[name] for name in columns] or [0]
+            names = [f"c{j}" for j in range(len(stored))]
+            readers = {j: self.readers[stored[j]] for j in places if stored[j] in self.readers}
+            native = {f"c{j}": reader.dtype for j, reader in readers.items() if reader.is_native}
+            types = {f"c{j}": native.get(f"c{j}", pa.dictionary(pa.int32(), pa.string())) for j in places}
+            with _parsing(file, raw):
                 reader = pa.csv.open_csv(
                     pa.PythonFile(raw.lend(), mode="r"),
                     read_options=pa.csv.ReadOptions(column_names=names, block_size=BLOCK_BYTES),
@@ -276,7 +276,7 @@ class CsvSource(Source):
                 )
             try:
                 while True:
-                    with _parsing(file, self.schema, raw):
+                    with _parsing(file, raw):
                         batch = next(reader, None)
                     if batch is None:
                         break
@@ -290,7 +290,7 @@ class CsvSource(Source):
     def _values(
         self, batch: pa.RecordBatch, columns: Sequence[str], readers: Mapping[int, ColumnReader], places: Sequence[int]
     ) -> pa.RecordBatch:
-        """A batch of texts as values, in the order of the columns."""
+        """Convert a batch of texts to values, in the order of the columns."""
         arrays = []
         for column, name, place in zip(batch.columns, columns, places, strict=True):
             reader = readers.get(place)
@@ -301,13 +301,13 @@ class CsvSource(Source):
         return pa.RecordBatch.from_arrays(arrays, list(columns))
 
     def _names(self, file: Path) -> list[str]:
-        """Names of the columns that a file holds."""
+        """Names of the columns in a file."""
         with self._bytes(file) as raw:
             return raw.names
 
     @contextlib.contextmanager
     def _bytes(self, file: Path) -> Iterator[CheckedBytes]:
-        """The file after its header, unpacked."""
+        """Content of the file after its header, decompressed."""
         with reading(file.name), contextlib.ExitStack() as stack:
             plain: BinaryIO = stack.enter_context(file.open("rb") if self.spool is None else self.spool.open())
             raw, description = stack.enter_context(open_unpacked(plain, file.name)), self.description
@@ -317,7 +317,7 @@ class CsvSource(Source):
 
 
 @contextlib.contextmanager
-def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]:
+def _parsing(file: Path, raw: CheckedBytes) -> Iterator[None]:
     """Raise the parser's error without the text that it quotes."""
     try:
         yield
@@ -328,11 +328,11 @@ def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]
     raw.check()
     if shape := re.search(r"Expected (\d+) columns, got (\d+)", message):
         raise SourceError(
-            f"{file.name} has a row of {shape[2]} fields where its header has {shape[1]}; mend it, or quote the "
-            "fields that hold commas or line breaks"
+            f"{file.name} has a row of {shape[2]} fields where its header has {shape[1]}; mend it, remove lines above "
+            "the header, or quote the fields that hold commas or line breaks"
         )
     column = re.search(r"In CSV column #(\d+)", message)
-    name = schema.names[int(column[1])] if column else None
+    name = raw.names[int(column[1])] if column else None
     if name is not None and "UTF8" in message:
         raise ColumnError(f"column {name!r} holds text that is not valid UTF-8; convert the file to UTF-8 first", name)
     if name is not None:
@@ -350,7 +350,7 @@ def is_text_file(name: str) -> bool:
 
 
 def _unfit(name: str, *, is_date: bool = False) -> ColumnError:
-    """Error for a column that is not what it has to be."""
+    """Error for a column of the wrong type."""
     kind, way = ("dates", "its form under [types]") if is_date else ("numbers", "its signs (decimal, thousands)")
     return ColumnError(
         f"column {name!r} must be {kind}, for its bins, its type, or because it was at fit, but not every field is "

@@ -1,4 +1,4 @@
-"""The bytes of a CSV file on their way to the parser, and what the parser would let pass."""
+"""Bytes of a CSV file on their way to the parser, with checks that the parser omits."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ HEADER_BYTES = 1 << 22
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
 _DELIMITERS = (",", ";", "\t", "|")
 _LIKE_NUMBER = re.compile(
-    r"[-+]?[\d.,:/' T-]*\d[\d.,:/' TZ-]*([eE][-+]?\d+)?|[-+]?inf|\d{1,2}[- ]?[A-Za-z]{3}[- ]?\d{2,4}"
+    r"[-+\u2212]?[\d.,:/'\u2019\sT-]*\d[\d.,:/'\u2019\sTZ-]*([eE][-+]?\d+)?|[-+]?inf|"
+    r"\d{1,2}[- ]?[A-Za-z]{3}[- ]?\d{2,4}"
 )
 _LIKE_MARK = re.compile(r"(?i)|[-.?*]{1,4}|n\.?/?a\.?|nan|null|none|missing|unknown")
 
 
 class CheckedBytes(AbstractContextManager["CheckedBytes"]):
-    """Bytes of a CSV file after its header, checked for what no CSV file holds.
+    """Bytes of a CSV file after its header, checked for content that no CSV file has.
 
     A parser reads ahead in threads of its own, and may report an error while they still do; were the process to end
     meanwhile, such a thread could not get back into Python, and the process would be aborted. So the end of the
@@ -82,7 +83,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
             time.sleep(0.0005)
 
     def lend(self) -> Lent:
-        """The rows for a parser, which must be the only one to keep what it is given."""
+        """Lend the rows to a parser, which must be their only owner."""
         lent = Lent(self._block)
         self._lent.append(weakref.ref(lent))
         return lent
@@ -94,20 +95,20 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
         return not self._pending
 
     def check(self) -> None:
-        """Raise what went wrong while the parser read, which only saw an end."""
+        """Raise the error that occurred while the parser read, which only saw an end of file."""
         problem, self._problem = self._problem, None
         if problem is not None:
             raise problem
 
     def check_quotes(self) -> None:
-        """After the last byte: refuse a quote that nothing closes, which hides the rows after it in one field."""
+        """Refuse an unclosed quote after the last byte, because it hides all following rows in one field."""
         if self._quotes % 2:
             raise SourceError(
                 f'{self._name} has a double quote that is not closed (inside a quoted field it is written "")'
             )
 
     def _block(self, count: int) -> npt.NDArray[np.uint8]:
-        """Next bytes, none of which is NUL; nothing after an error, which a parser's thread could not drop safely."""
+        """Next bytes, checked for NUL; empty after an error, since raising in a parser's thread is unsafe."""
         got = b""
         try:
             if self._problem is None:
@@ -140,7 +141,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
 
 
 class Lent:
-    """File that a parser reads from: it is gone as soon as the last of the parser's threads is done with it.
+    """File lent to a parser: it is released when the parser's last thread is done with it.
 
     Bytes cannot be watched but an array of them can, so the blocks that it reads are arrays.
     """
@@ -152,12 +153,12 @@ class Lent:
 
 
 def is_delimiter(text: str) -> bool:
-    """Return whether it may stand between fields: one sign of ASCII or a tab, but no quote and no end of a line."""
+    """Return whether a text can be a delimiter: one ASCII character or a tab, but no quote or line end."""
     return len(text) == 1 and text.isascii() and not text.isalnum() and text not in '"\r\n\0'
 
 
 def first_rows(text: str, delimiter: str) -> list[list[str]]:
-    """The first rows of a text; the last one may be cut off, so it is left out where others stand before it."""
+    """First rows of a text, without the last one if it may be cut off and others precede it."""
     rows: list[list[str]] = []
     with contextlib.suppress(csv.Error):
         for row in csv.reader(io.StringIO(text, newline=""), **_dialect(delimiter)):
@@ -172,7 +173,7 @@ def _dialect(delimiter: str) -> dict[str, Any]:
 
 
 def detect_delimiter(text: str) -> str:
-    """Detect the sign between the fields of the first rows: one that the first has, and as often in each of the others.
+    """Detect the delimiter: a sign that occurs in the first row, and equally often in each of the other rows.
 
     Of several such signs it is the comma, but for commas that stand inside of numbers alone.
     """
@@ -191,13 +192,13 @@ def detect_delimiter(text: str) -> str:
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether commas stand between digits alone."""
+    """Return whether all commas are between digits."""
     fields = [field for row in rows for field in row if "," in field]
     return all(re.fullmatch(r"\s*[-+]?[\d.\s]*,\d+\s*", field) for field in fields)
 
 
 def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first of some rows looks like those below it, so that it names no columns.
+    """Return whether the first row looks like those below it, so that it holds no column names.
 
     It does where it has a number or a date wherever all others have one, and where it has none, of text alone, where
     half of its texts stand in the rows below, too.
@@ -221,11 +222,11 @@ def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def header_end(head: bytes) -> int | None:
-    """End of the first row, its line end included; None if it does not end here."""
+    """Position after the first row and its line end; None if the row does not end here."""
     quotes = seen = 0
     for match in re.finditer(rb"\r\n|\n|\r", head):
         if match.end() == len(head) and match[0] == b"\r":
-            return None  # perhaps half of a line end
+            return None  # the other half of this line end may begin the next piece
         quotes += head.count(b'"', seen, match.start())
         seen = match.start()
         if quotes % 2 == 0:

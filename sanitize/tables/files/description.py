@@ -1,4 +1,4 @@
-"""How a table is read: what its owner says of it, in a policy or in Python, and what is inferred otherwise."""
+"""Description of how a table is read, given by its owner in a policy or in Python, otherwise inferred."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from sanitize.tables.files.spelling import is_date_format
 # Numbers; dates; and what stays as it stands. A weight is a number, and is not released.
 NUMBERS, DATES = ("quantity", "weight"), ("date",)
 TYPES = (*NUMBERS, *DATES, "code", "category", "identifier", "free text", "row number")
+# Signs within numbers that are in use somewhere; others would be mistaken for separators of columns.
 DECIMALS, THOUSANDS = (".", ","), ("", ",", ".", " ", "'")
 
 
 @dataclass(frozen=True)
 class TableDescription:
-    """How a file of text stands for a table. What is left out is inferred from the file.
+    """Format and column types of a text file. Settings that are left out are inferred from the file.
 
     Attributes
     ----------
@@ -36,7 +37,7 @@ class TableDescription:
         ``quantity``, ``weight``, ``date``, ``code``, ``category``, ``identifier``, ``free text`` or ``row number``; or
         how dates are written, as ``%d.%m.%Y``. A quantity is a number; a code stays as it is written, 01234 included.
     weights : str or None
-        Column with the weight of each row in the distribution, for tuples without a confidence. It is not released, and
+        Column with the weight of each row in the distribution, without a confidence. It is not released, and
         ``min_count`` counts rows.
 
     Examples
@@ -56,9 +57,9 @@ class TableDescription:
     def __post_init__(self) -> None:
         if self.delimiter is not None and not is_separator(self.delimiter):
             got = repr(self.delimiter[:10]) if isinstance(self.delimiter, str) else type(self.delimiter).__name__
-            raise InvalidParameter(f'delimiter must be one sign that stands between fields, as ";", got {got}')
+            raise InvalidParameter(f'delimiter must be one character that separates fields, as ";", got {got}')
         if self.header not in (None, True, False):
-            raise InvalidParameter("header must be True where the first line names the columns, or False")
+            raise InvalidParameter("header must be True if the first line names the columns, or False")
         if isinstance(self.missing, str) or not all(isinstance(mark, str) for mark in self.missing or ()):
             raise InvalidParameter('missing must be a list of texts, as ["NA", "."]')
         object.__setattr__(self, "missing", None if self.missing is None else tuple(self.missing))
@@ -66,7 +67,7 @@ class TableDescription:
             if getattr(self, name) not in (None, *allowed):
                 raise InvalidParameter(f"{name} must be one of {', '.join(map(repr, allowed))}")
         if self.decimal is not None and self.decimal == self.thousands:
-            raise InvalidParameter("decimal and thousands must be two different signs")
+            raise InvalidParameter("decimal and thousands must be two different characters")
         for column, kind in self.types.items():
             check_column_type(column, kind)
 
@@ -85,7 +86,7 @@ class TableDescription:
 
     @property
     def of_text(self) -> list[str]:
-        """Names of what it says that only a file of text has."""
+        """Names of the settings that apply to text files only."""
         return [
             name
             for name in ("delimiter", "header", "missing", "decimal", "thousands")
@@ -98,18 +99,18 @@ class TableDescription:
 
 
 def is_separator(text: Any) -> bool:
-    """Return whether it may stand between fields: a sign, perhaps with a blank after it."""
+    """Return whether a text can separate fields: one sign, optionally with a following blank."""
     return isinstance(text, str) and is_delimiter(text[:1]) and text[1:] in ("", " ")
 
 
 def check_column_type(column: str, kind: Any) -> None:
-    """Refuse a word that is no type of a column, and no way to write dates."""
+    """Refuse a word that is neither a column type nor a date format."""
     if kind in TYPES or (isinstance(kind, str) and is_date_format(kind)):
         return
     near = get_close_matches(kind, TYPES, n=1) if isinstance(kind, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InvalidParameter(
-        f"the type of column {column!r} must be one of {', '.join(TYPES)}, or how its dates are written, as "
+        f"the type of column {column!r} must be one of {', '.join(TYPES)}, or the format of its dates, as in "
         f"%d.%m.%Y{hint}"
     )
 

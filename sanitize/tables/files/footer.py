@@ -1,4 +1,4 @@
-"""Parquet footers, read by rules before any other parser believes it, from the bytes up.
+"""Parquet footers, parsed and checked from the bytes before any other parser reads them.
 
 Asking pyarrow for a column chunk ends the whole process, without an exception, where the chunk is encrypted or its
 statistics of sizes do not fit the schema; so does reading it, in some versions. So a footer is read here first, what
@@ -37,7 +37,7 @@ _TRUE, _FALSE, _BYTE, _INT16, _INT32, _INT64, _DOUBLE, _BINARY, _LIST, _SET, _ST
 
 
 class TooMany(Exception):
-    """More values than a reader takes."""
+    """Error for more values than a reader accepts."""
 
 
 class Thrift:
@@ -60,7 +60,7 @@ class Thrift:
         self._left = most
 
     def fields(self, depth: int = 0) -> Fields:
-        """A structure."""
+        """Read a structure."""
         structure: Fields = {}
         data, number = self.data, 0
         while (head := data[self.at]) != 0:
@@ -99,7 +99,7 @@ class Thrift:
                 raise ValueError("varint")
 
     def whole(self) -> int:
-        """A whole number."""
+        """Read a whole number."""
         value = self._varint()
         return value >> 1 ^ -(value & 1)
 
@@ -152,7 +152,7 @@ _REQUIRED, _REPEATED, _BYTE_ARRAY = 0, 2, 6
 
 
 def is_trusted() -> bool:
-    """Return whether files may unfold to whatever they promise."""
+    """Return whether files are trusted to decompress to any size."""
     return os.environ.get(_TRUSTED) == "1"
 
 
@@ -198,7 +198,7 @@ class Footer:
         raise SourceError(footer.format(name))
 
     def refuse_bombs(self, columns: Sequence[str], file: Path, row_groups: Sequence[int] | None = None) -> None:
-        """Refuse to read columns that promise, or whose pages do, to unfold to far more than they take."""
+        """Refuse columns that, by footer or pages, decompress to far more than their size in the file."""
         # The reader takes every path that is a name or goes on after it with a dot, which may be part of a name.
         prefixes = tuple(f"{column}." for column in columns)
         places = [place for place, path in enumerate(self.paths) if path in columns or path.startswith(prefixes)]
@@ -214,7 +214,7 @@ class Footer:
                     claim, most = f"{n_rows} rows out of {size}", f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} a byte"
                 if bombs.any():
                     claim = f"{promised[bombs].max()} bytes out of {stored[bombs].min()}"
-                    most = f"{_BOMB_BYTES} bytes a row group and {_BOMB_RATIO} times what is stored"
+                    most = f"{_BOMB_BYTES} bytes a row group and {_BOMB_RATIO} times the stored size"
                 if claim:
                     raise SourceError(f"{file.name} promises {claim}, more than {most}; {UNLESS}")
             if chunks.size:
@@ -224,7 +224,7 @@ class Footer:
 
 
 def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:
-    """Refuse a column chunk whose pages hold more than the footer says: a reader believes the header of a page."""
+    """Refuse a column chunk whose pages hold more than the footer says: readers believe page headers."""
     at, end, promised, n_values = chunk
     try:
         while at < end:
@@ -236,15 +236,15 @@ def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:
             if at > len(content) - _TAIL_BYTES or promised < 0 or n_values < 0:
                 raise ValueError("page")
     except (*DAMAGE, TooMany):
-        raise SourceError(f"{name} is damaged: the pages of a column hold other than its footer says") from None
+        raise SourceError(f"{name} is damaged: the pages of a column do not match its footer") from None
 
 
 class _Encrypted(Exception):
-    """Some column can only be read with a key."""
+    """Error for a column that needs a key to be read."""
 
 
 def _parse_footer(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Footer | str:
-    """The footer, or what is wrong with it."""
+    """Return the footer, or a description of its fault."""
     try:
         return _footer(Thrift(raw, most=most).fields(), file_size)
     except TooMany:
@@ -280,7 +280,7 @@ def _footer(fields: Fields, file_size: int) -> Footer:
 
 
 class _Node(NamedTuple):
-    """A column or group of the schema: its path, and how often values may be missing or repeat on the way to it."""
+    """A column or group of the schema: its path, and its levels of missing and repeated values."""
 
     path: tuple[bytes, ...] = ()
     n_repetitions: int = 0
@@ -298,7 +298,7 @@ class _Node(NamedTuple):
         )
 
     def check_sizes(self, sizes: Fields) -> None:
-        """Refuse statistics of sizes for which pyarrow ends the process: of other levels, or of other values."""
+        """Refuse statistics of sizes that crash pyarrow: of wrong levels, or of wrong values."""
         for histogram, n_levels in ((sizes.get(2), self.n_repetitions), (sizes.get(3), self.n_definitions)):
             if histogram and len(histogram) != n_levels + 1:
                 raise ValueError("histogram of levels")
@@ -307,7 +307,7 @@ class _Node(NamedTuple):
 
 
 def _leaves(elements: list[Fields]) -> list[_Node]:
-    """The columns, from a schema that is listed from the root, parents before children."""
+    """Columns from a schema that lists parents before children, starting at the root."""
     leaves: list[_Node] = []
     root, *children = elements
     open_nodes: list[tuple[_Node, int]] = [(_Node(), _whole(root.get(5, 0)))]
@@ -330,7 +330,7 @@ def _leaves(elements: list[Fields]) -> list[_Node]:
 
 
 def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[tuple[int, int, int, int]]:
-    """Start, end, promised bytes and values of each column chunk of a row group."""
+    """Start, end, declared bytes and number of values of each column chunk of a row group."""
     chunks = group[1]
     if len(chunks) != len(leaves):
         raise ValueError("columns")
@@ -349,7 +349,7 @@ def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[t
 
 
 def _whole(value: Any) -> int:
-    """A whole number of at least 0."""
+    """Read a whole number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("number")
     return value

@@ -1,4 +1,4 @@
-"""Hierarchies of values: declared sets that a column may be split into, read from a mapping or a file."""
+"""Hierarchies of values: declared sets that a column may be generalised to, read from a mapping or a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Hierarchy = Mapping[Any, Sequence[str]]
 
 
 def read_hierarchy(hierarchy: Hierarchy | str | Path, column: str) -> dict[str, tuple[str, ...]]:
-    """Ancestors of each value of a column, the nearest first, checked to form a tree.
+    """Ancestors of each value of a column, nearest first, checked to form a tree.
 
     Parameters
     ----------
@@ -64,5 +64,5 @@ def read_hierarchy(hierarchy: Hierarchy | str | Path, column: str) -> dict[str, 
 
 
 def bad_hierarchy(column: str, what: str) -> InvalidParameter:
-    """Error for a hierarchy that is none."""
+    """Return the error for an invalid hierarchy."""
     return InvalidParameter(f"hierarchy of {column!r}: {what}")

@@ -1,4 +1,4 @@
-"""Types of the columns of a text file, inferred from all of their texts: numbers, dates, or texts as they stand."""
+"""Types of the columns of a text file, inferred from all of their texts: numbers, dates, or plain text."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sanitize.tables.files.spelling import (
     date_type,
     is_mark,
     parse_dates,
+    plain_signs,
 )
 
 _PLAIN = (".", "")
@@ -32,7 +33,7 @@ _DAY = "%Y%m%d"
 
 @dataclass(frozen=True)
 class ColumnReader:
-    """How the texts of a column become its values.
+    """Conversion of a column's texts to its values.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class ColumnReader:
     is_native: bool = False
 
     def values(self, texts: pa.Array) -> pa.Array:
-        """Values of texts, null for what is missing.
+        """Values of texts, null for missing ones.
 
         Raises
         ------
@@ -64,7 +65,7 @@ class ColumnReader:
         return self.spelling.numbers(texts, self.dtype)
 
     def read(self, column: pa.DictionaryArray) -> pa.Array:
-        """A column of texts as one of values."""
+        """Convert a column of texts to values."""
         values = self.values(column.dictionary)
         if not pa.types.is_string(self.dtype):
             return values.take(column.indices)
@@ -75,7 +76,7 @@ class ColumnReader:
 
 @dataclass
 class TextSurvey:
-    """Survey of the texts of one column, added up a batch at a time.
+    """Survey of the texts of one column, gathered batch by batch.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class TextSurvey:
     n_digits: int = 0
 
     def add(self, texts: pa.Array) -> None:
-        """Take different texts of a batch into account."""
+        """Add the distinct texts of a batch."""
         texts = texts.drop_null()
         if not len(texts):
             return
@@ -116,16 +117,16 @@ class TextSurvey:
             self._look_for_numbers(values)
 
     def may_be(self, signs: tuple[str, str]) -> bool:
-        """Return whether it holds quantities: numbers in these signs, none with a leading zero as codes have."""
+        """Return whether the column may hold quantities: numbers in these signs, without leading zeros of codes."""
         is_long = self.signs.get(signs, False) and self.n_digits > _MOST_DIGITS
         return self.is_filled and signs in self.signs and not self.is_padded and not is_long
 
     def date_form(self) -> list[str]:
-        """Ways in which it may hold dates."""
+        """Date formats that the column may be in."""
         return list(self.dates or ()) if self.is_filled else []
 
     def as_number(self, signs: tuple[str, str], marks: tuple[str, ...]) -> ColumnReader | None:
-        """How its texts become numbers; None where they are none."""
+        """Converter of the texts to numbers; None if they are not numbers."""
         if signs not in self.signs:
             return None
         whole = self.signs[signs] and self.n_digits <= _MOST_DIGITS
@@ -141,9 +142,10 @@ class TextSurvey:
             return
         self.is_whole = False
         self.is_native = self.is_native and all_match(texts, _DECIMAL)
+        texts = texts if self.is_native else plain_signs(texts)
         self.is_padded = self.is_padded or bool(pc.any(pc.match_substring_regex(texts, _PADDED)).as_py())
         self.signs = {
-            signs: whole and all_match(texts, _INTEGRAL.format(f"{signs[1]}\u00a0" if signs[1] == " " else signs[1]))
+            signs: whole and all_match(texts, _INTEGRAL.format(signs[1]))
             for signs, whole in self.signs.items()
             if Spelling(*signs).spells(texts)
         }
@@ -160,7 +162,7 @@ class TextSurvey:
 
 
 def _is_of_our_time(texts: pa.Array) -> bool:
-    """Return whether eight digits are likely to be days."""
+    """Return whether eight digits are likely to be a date."""
     return all_match(texts, r"^\s*(1[89]|20)[0-9]{6}\s*$")
 
 
@@ -178,7 +180,7 @@ def survey_columns(
 def choose_signs(
     surveys: Iterable[TextSurvey], delimiter: str, decimal: str | None, thousands: str | None
 ) -> tuple[str, str]:
-    """Signs of decimals and thousands in which most columns are numbers; of several such, the plainest."""
+    """Signs of decimals and thousands under which most columns are numbers; the plainest if several are."""
     # 1,234 is a thousand where a comma also stands between fields, and a little more than one where a semicolon does.
     order = list(_SIGNS) if delimiter.startswith(",") else [_PLAIN, *_SIGNS[2:4], _SIGNS[1], *_SIGNS[4:]]
     columns = list(surveys)
@@ -187,7 +189,7 @@ def choose_signs(
 
 
 def date_order(surveys: Iterable[TextSurvey], delimiter: str) -> dict[str, int]:
-    """Count the columns in each way to write dates, with month and day in the likely order first."""
+    """Date formats with the number of columns that match each, the likely order of month and day first."""
     column_forms = [survey.date_form() for survey in surveys]
     month_first = delimiter.startswith(",")
     order = sorted((ISO, *DATE_FORMATS), key=lambda form: month_first and form.startswith("%d/%m"))
@@ -195,7 +197,7 @@ def date_order(surveys: Iterable[TextSurvey], delimiter: str) -> dict[str, int]:
 
 
 def as_date(survey: TextSurvey, order: Iterable[str], marks: tuple[str, ...]) -> ColumnReader | None:
-    """How texts become dates, in the first of some orders in which they can; None where they cannot."""
+    """Converter of texts to dates, by the first of some orders that fits; None if none does."""
     forms = survey.date_form()
     form = next((form for form in order if form in forms), None)
     return None if form is None else ColumnReader((survey.dates or {})[form], Spelling(missing=marks), form)

@@ -1,4 +1,4 @@
-"""Which kind of file a name or stream stands for, and where a release may go."""
+"""File types by name or stream, and places that a release may be written to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Among"
 
 
 def to_path(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
-    """The name as a path.
+    """Return the name as a path.
 
     Raises
     ------
@@ -58,12 +58,12 @@ def to_path(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
 
 
 def is_address(name: object) -> TypeGuard[str]:
-    """Return whether it is an address in a store: text, since a path has no two slashes after one another."""
+    """Return whether a name is an address in a store: text, since a path cannot contain two slashes in sequence."""
     return isinstance(name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None
 
 
 def shorten_path(path: Path) -> str:
-    """The last part of a path, cut where it is too long for a line."""
+    """Last part of a path, shortened to fit in a line."""
     name = path.name or str(path)
     return repr(name if len(name) <= 60 else f"{name[:60]}...")
 
@@ -83,7 +83,7 @@ class Target:
     def check(
         cls, target: str | os.PathLike[str], source: Path | None, *, force: bool, as_folder: bool | None = None
     ) -> Target:
-        """Refuse targets that exist, are the source, or lie in a folder that is not there.
+        """Refuse targets that exist, are the input, or lie in a missing folder.
 
         A source of None is a stream or in memory. Whether it is a folder that is made is told by the two names, unless
         it is said.
@@ -93,23 +93,26 @@ class Target:
         if as_folder is None:
             as_folder = source is not None and source.is_dir() and path.suffix.lower() not in of_files
         if not as_folder and path.suffix.lower() not in ("", *of_files):
-            raise TargetError(f"{path.name} is of a kind that is not written; name a .csv or a .parquet")
+            raise TargetError(f"{path.name} has a suffix that cannot be written; name a .csv or .parquet file")
         if source is not None:
             source_path = source.resolve()
             if source_path == target_path or (source.is_dir() and source_path in target_path.parents):
-                raise TargetError(f"{path.name} is the source or lies inside it; the source is never modified")
+                raise TargetError(
+                    f"{path.name} is the raw table or lies inside it, and the raw table is never "
+                    "modified; choose another target"
+                )
             if target_path in source_path.parents:
-                raise TargetError(f"the source lies inside {path.name or path}; choose another target")
+                raise TargetError(f"the raw table lies inside {path.name or path}; choose another target")
         if not target_path.parent.is_dir():
-            raise TargetError(f"the folder of {path} does not exist; make it first")
+            raise TargetError(f"the folder of {path} does not exist; create it first")
         if force and path.is_symlink():
-            raise TargetError(f"{path} is a link, so it is left as it is; name what it leads to")
+            raise TargetError(f"{path} is a link, so it was not replaced; name the file that it leads to")
         if path.exists():
             if not force:
                 raise TargetExists(f"{path} exists already; choose another name or overwrite it with force")
             if path.is_dir() != as_folder or not (path.is_dir() or stat.S_ISREG(path.stat().st_mode)):
                 kind = "a folder" if as_folder else "a regular file"
-                raise TargetError(f"{path} exists and is not {kind}; it is left as it is")
+                raise TargetError(f"{path} exists and is not {kind}; it was not replaced")
         return cls(path, as_folder, force)
 
     @property
@@ -118,7 +121,7 @@ class Target:
         return not self.as_folder and self.path.suffix.lower() == ".csv"
 
     def clear_stale(self) -> None:
-        """Take away what earlier releases to this target left when they were killed; running ones hold a lock."""
+        """Remove files of earlier, interrupted releases to this target; running ones hold a lock."""
         pattern = re.compile(rf"\.{re.escape(self.path.name[:NAME_CHARACTERS])}\.[0-9a-f]{{8}}\.(tmp|tmp\.gone|old)")
         if not HAS_LOCKS:  # nobody can tell what is left from what a running release writes
             return
@@ -140,7 +143,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Among:
-    """A target that appears together with other outputs of a run.
+    """Target that appears together with other outputs of a run.
 
     Attributes
     ----------
@@ -154,7 +157,7 @@ class Among:
 
 @dataclass(frozen=True)
 class Described:
-    """A file, folder, stream or table with what its owner says of it.
+    """File, folder, stream or table with its owner's description.
 
     Attributes
     ----------
@@ -170,7 +173,7 @@ class Described:
 
 
 def attach_description(source: SourceLike, description: TableDescription | None) -> SourceLike:
-    """A source, and what was said of it.
+    """Attach a description to an input.
 
     Raises
     ------
@@ -181,19 +184,19 @@ def attach_description(source: SourceLike, description: TableDescription | None)
     if details == TableDescription():
         return source
     if isinstance(source, (Source, Described)):
-        raise InvalidParameter("this source is open already, with a description of its own; leave description out")
+        raise InvalidParameter("this table is open already, with its own description; leave description out")
     return Described(source, details)
 
 
 def describe_release(name: str | os.PathLike[str]) -> SourceLike:
-    """A file that a release wrote, whatever its first rows look like."""
+    """Describe a file that a release wrote, whatever its first rows look like."""
     plain = TableDescription(delimiter=",", header=True)
     return Described(name, plain) if _is_csv(to_path(name, SourceError)) else name
 
 
 @contextlib.contextmanager
 def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[Source]:
-    """Table of a path or an address, by its suffix (a folder's by what it holds), of CSV bytes, or of Arrow's batches.
+    """Open the table of a path or address, by its suffix or a folder's content, of CSV bytes, or of Arrow batches.
 
     Parameters
     ----------
@@ -228,7 +231,7 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
 
 
 def _open_path(path: Path, numbers: Numbers, request: Described) -> Source:
-    """The table of a path."""
+    """Open the table of a path."""
     if _is_csv(path):
         return CsvSource.open(path, numbers, request.description, infers_header=request.infers_header)
     if path.exists():
@@ -237,7 +240,7 @@ def _open_path(path: Path, numbers: Numbers, request: Described) -> Source:
 
 
 def _refuse_of_text(what: str, description: TableDescription, error: type[SanitizeError]) -> None:
-    """Refuse what only a text file has."""
+    """Refuse settings that only text files have."""
     if names := description.of_text:
         raise error(f"{what} has no {names[0]}; leave it out")
 
@@ -250,7 +253,7 @@ def _is_csv(path: Path) -> bool:
 
 
 def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[str] | None = ()) -> pa.Table:
-    """A table in memory, with columns of a CSV file as numbers where every value is written as one.
+    """Table in memory, with columns of a CSV file as numbers if every value is written as one.
 
     Parameters
     ----------
@@ -274,7 +277,7 @@ def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[
 def open_target(
     target: TargetLike, source: SourceLike, *, force: bool
 ) -> tuple[Target | BinaryIO, contextlib.AbstractContextManager[Outputs]]:
-    """A target that may be written to, or a stream, and the outputs that it appears with: its own where it has none."""
+    """Target to write to, or a stream, and the outputs that it appears with: its own by default."""
     if isinstance(target, Among):
         return open_target(target.target, source, force=force)[0], contextlib.nullcontext(target.outputs)
     if is_address(target):
@@ -284,7 +287,7 @@ def open_target(
 
 
 def _stage_for_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.AbstractContextManager[Outputs]]:
-    """A file here that is copied to a store when it is there."""
+    """Stage a file locally, which is copied to a store when it is complete."""
     folder = Path(temporary_place(), f"sanitize-{secrets.token_hex(8)}")
     place = replace(
         Target.check(folder.with_suffix(Path(remote.name).suffix), None, force=False), path=folder / remote.name
@@ -306,7 +309,7 @@ def _stage_for_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib
 
 
 def _root(source: SourceLike) -> Path | None:
-    """File or folder of a source; None for a stream."""
+    """File or folder of an input; None for a stream."""
     source = source.source if isinstance(source, Described) else source
     if isinstance(source, Source):
         return source.root if source.is_on_disk else None

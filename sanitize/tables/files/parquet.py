@@ -1,11 +1,10 @@
-"""Reading Parquet as untrusted input: sizes guarded, checksums verified, errors without values."""
+"""Reading of Parquet as untrusted input: sizes guarded, checksums verified, errors that quote no values."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import struct
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -18,7 +17,16 @@ import pyarrow.parquet as pq
 from sanitize.errors import SourceError
 from sanitize.tables.columns import value_type
 from sanitize.tables.files.footer import REMEMBERED_BYTES, UNLESS, Footer, is_trusted
-from sanitize.tables.files.source import BATCH_ROWS, Load, Source, file_stamp, files_under, partition_schema, reading
+from sanitize.tables.files.source import (
+    BATCH_ROWS,
+    Load,
+    Source,
+    check_same_columns,
+    file_stamp,
+    files_under,
+    partition_schema,
+    reading,
+)
 
 MAGIC = b"PAR1"
 # Both versions of Feather. Arrow's format is made for memory that is trusted: its reader follows offsets as they are.
@@ -33,7 +41,8 @@ _FOOTER_BYTES = 1 << 28
 _APART_VALUES = 1 << 22
 # Column chunks are read in pieces of this size, or each would be held whole.
 _BUFFER_BYTES = 1 << 18
-# Of Arrow's own reader, which has none without number.
+# Arrow's reader refuses texts and lists in a footer above its own limits, which are these; it cannot be told to have
+# none, so that the owner of a trusted file gets the largest that it takes.
 _LIMITS: dict[str, Any] = {"thrift_string_size_limit": 1 << 27, "thrift_container_size_limit": 1 << 24}
 _NO_LIMITS = dict.fromkeys(_LIMITS, (1 << 31) - 1)
 
@@ -47,7 +56,7 @@ class ParquetSource(Source):
 
     @classmethod
     def open(cls, root: str | os.PathLike[str]) -> ParquetSource:
-        """Look at the footers of a file or folder; no data is read.
+        """Read the footers of a file or folder; no data is read.
 
         Raises
         ------
@@ -71,18 +80,18 @@ class ParquetSource(Source):
         return cls(path, files, pa.schema([*schema, *partitions]), stamps, tuple(partitions.names), n_rows=n_rows)
 
     def list_row_groups(self, file: Path) -> Sequence[tuple[int, int]]:
-        """Number of each row group that is read of a file, and its rows."""
+        """Number and size of each row group to read from a file."""
         with reading(file.name):
             return list(enumerate(read_footer(file).row_groups))
 
     def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
-        """Groups of a few columns, of more where there are few rows: Arrow holds the different texts of a row group."""
+        """Groups of a few columns, larger if there are few rows: Arrow holds the different texts of a row group."""
         width = max(1, _APART_VALUES // max(1, min(self.n_rows, BATCH_ROWS)))
         for start in range(0, len(columns), width):
             yield list(columns[start : start + width])
 
     def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
-        """Columns of one file in loads of a row group, or of several where they are small."""
+        """Columns of one file in loads of one row group, or of several small ones."""
         first, row_groups = 0, self.list_row_groups(file)
         for groups, n_rows in consecutive([rows for _, rows in row_groups], BATCH_ROWS):
             numbers = [row_groups[place][0] for place in groups]
@@ -97,7 +106,7 @@ class ParquetSource(Source):
             left -= len(next(iter(batch.values())))
             yield batch
         if left:
-            raise SourceError(f"{file.name} is damaged: it does not hold the rows that its footer announces")
+            raise SourceError(f"{file.name} is damaged: it has another number of rows than its footer says")
 
     def _file_batches(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
@@ -126,7 +135,7 @@ class ParquetSource(Source):
                 yield self._alike(batch.select([batch.schema.get_field_index(name) for name in columns]), file)
 
     def _alike(self, batch: pa.RecordBatch, file: Path) -> pa.RecordBatch:
-        """A batch in the types of the whole table, texts in dictionaries."""
+        """Batch in the types of the whole table, with texts in dictionaries."""
         if not batch.num_columns:
             return batch
         columns = []
@@ -149,18 +158,14 @@ def _join_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sch
     """
     first = schemas[0]
     for file, schema in zip(files, schemas, strict=True):
-        if Counter(schema.names) != Counter(first.names):
-            lacking = [name for name in first.names if name not in schema.names]
-            more = [name for name in schema.names if name not in first.names]
-            what = f"no column {lacking[0]!r}" if lacking else f"a column {(more or schema.names)[0]!r} more"
-            raise SourceError(f"{file.name} has {what}, compared with {files[0].name}; give all files the same columns")
+        check_same_columns(file, schema.names, files[0], first.names)
     if len(set(first.names)) < len(first.names):
         return first
     return pa.schema([_join_fields(name, files, [schema.field(name) for schema in schemas]) for name in first.names])
 
 
 def _join_fields(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -> pa.Field:
-    """A column in the narrowest type that holds exactly the values that it may have in each file."""
+    """Column in the narrowest type that exactly holds its possible values in each file."""
     kinds = list(dict.fromkeys(field.type for field in fields))
     if len(kinds) == 1:
         return fields[0].with_nullable(any(field.nullable for field in fields))
@@ -171,15 +176,14 @@ def _join_fields(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -
         if wide is None:
             file = next(file for file, field in zip(files, fields, strict=True) if value_type(field.type) == dtype)
             raise SourceError(
-                f"{file.name} has {dtype} in the column {name!r} where {files[0].name} has {joined}; convert one of "
-                "them"
+                f"{file.name} has {dtype} in the column {name!r} but {files[0].name} has {joined}; convert one of them"
             )
         joined = wide
     return pa.field(name, joined)
 
 
 def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """A type that holds the values of two; None where they are of two kinds."""
+    """Type that holds the values of two types; None if they differ in kind."""
     try:
         [field] = pa.unify_schemas([pa.schema([("x", left)]), pa.schema([("x", right)])], promote_options="permissive")
     except pa.ArrowException:
@@ -193,12 +197,12 @@ def _is_bytes(dtype: pa.DataType) -> bool:
 
 
 def is_text(dtype: pa.DataType) -> bool:
-    """Return whether the reader can leave a column in dictionaries."""
+    """Return whether the reader can keep a column as dictionaries."""
     return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_binary(dtype))
 
 
 def _plain_text_columns(metadata: pq.FileMetaData, names: Sequence[str], row_groups: Sequence[int] | None) -> set[str]:
-    """Columns of text with pages in an encoding that Arrow cannot leave in dictionaries."""
+    """Text columns with pages in an encoding that Arrow cannot keep as dictionaries."""
     wanted, columns = set(names), set()
     places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in wanted]
     for group in range(metadata.num_row_groups) if row_groups is None else row_groups:
@@ -209,7 +213,7 @@ def _plain_text_columns(metadata: pq.FileMetaData, names: Sequence[str], row_gro
 
 
 def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Consecutive positions whose sizes sum to at most ``most`` (or one position), and the sums."""
+    """Group consecutive positions so that sizes sum to at most ``most`` (or one position); also the sums."""
     run: list[int] = []
     total = 0
     for position, size in enumerate(sizes):
@@ -222,13 +226,13 @@ def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ..
 
 
 def read_footer(file: Path) -> Footer:
-    """Read the footer of a file, if all of it is consistent."""
+    """Read the footer of a file, if it is consistent."""
     raw, size = _read_footer_bytes(file)
     return Footer.read(raw, size, file.name)
 
 
 def _read_footer_bytes(file: Path) -> tuple[bytes, int]:
-    """The footer alone, and bytes of the whole file, after a look at the magic numbers around them."""
+    """Bytes of the footer alone, and the size of the file, after a check of the magic numbers."""
     name = file.name
     with file.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
@@ -256,7 +260,7 @@ def _read_footer_bytes(file: Path) -> tuple[bytes, int]:
 
 @lru_cache(maxsize=2)
 def _metadata(raw: bytes) -> pq.FileMetaData:
-    """The reader's own view of a footer that hangs together."""
+    """Parse a consistent footer with the reader's library."""
     footer = pa.BufferReader(MAGIC + raw + struct.pack("<I", len(raw)) + MAGIC)
     with pq.ParquetFile(footer, **_limits()) as reader:
         return reader.metadata
@@ -265,7 +269,7 @@ def _metadata(raw: bytes) -> pq.FileMetaData:
 def _reader(
     file: Path, text_columns: Sequence[str] = (), metadata: pq.FileMetaData | None = None
 ) -> contextlib.AbstractContextManager[pq.ParquetFile]:
-    """A reader of a file whose footer hangs together."""
+    """Open a reader of a file with a consistent footer."""
     return open_parquet(
         file,
         metadata=metadata,
@@ -283,7 +287,7 @@ def _limits() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_parquet(file: Path, **settings: Any) -> Iterator[pq.ParquetFile]:
-    """A reader of a file by its name, or of the opened file where the name is not text in UTF-8, as Arrow's are."""
+    """Open a reader by name, or from the opened file if the name is not UTF-8, which Arrow requires."""
     with contextlib.ExitStack() as stack:
         source: Path | BinaryIO = file
         try:

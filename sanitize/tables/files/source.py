@@ -1,4 +1,4 @@
-"""Tables in files as untrusted input: what Parquet and CSV have in common."""
+"""Tables in files as untrusted input: the common base of Parquet and CSV."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ AS_STORED = Numbers()
 
 @dataclass(frozen=True)
 class Load:
-    """Consecutive rows of a file, to be read by any thread.
+    """Consecutive rows of a file, readable by any thread.
 
     Attributes
     ----------
@@ -103,16 +103,16 @@ class Source(ABC):
 
     @property
     def is_on_disk(self) -> bool:
-        """True if it can be opened again by its name; what a stream held cannot."""
+        """True if the input can be opened again by name; the content of a stream cannot."""
         return bool(self._stamps)
 
     @property
     def known_rows(self) -> int | None:
-        """Number of rows where it is known without reading them once more."""
+        """Number of rows if it is known without reading them again."""
         return vars(self).get("n_rows")
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuse columns that are absent, ambiguous or nested, before their data is touched."""
+        """Refuse columns that are missing, ambiguous or nested, before reading their data."""
         times = Counter(self.schema.names)
         absent = [name for name in columns if name not in times]
         if absent:
@@ -124,7 +124,7 @@ class Source(ABC):
 
     @property
     def readable_columns(self) -> list[str]:
-        """Columns that `check` lets pass."""
+        """Columns that pass `check`."""
         names = []
         for name in dict.fromkeys(self.schema.names):
             with contextlib.suppress(ColumnError):
@@ -133,7 +133,7 @@ class Source(ABC):
         return names
 
     def with_types(self, types: Mapping[str, str]) -> Source:
-        """Return the same table, in which numbers that are codes are values without an order.
+        """Return the same table, with numeric codes as values without an order.
 
         Raises
         ------
@@ -146,11 +146,11 @@ class Source(ABC):
         return self if fields == list(self.schema) else replace(self, schema=pa.schema(fields))
 
     def with_numbers(self, numbers: Numbers) -> Source:
-        """Return the same table, with more columns as numbers where it knows text alone."""
+        """Return the same table, with more text columns read as numbers."""
         return self
 
     def absent(self, columns: Sequence[str]) -> ColumnError:
-        """Error for columns that are not there."""
+        """Error for missing columns."""
         return ColumnError.absent(columns, self.schema.names)
 
     def label(self, file: Path) -> str:
@@ -160,7 +160,7 @@ class Source(ABC):
     def batches(
         self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
     ) -> Generator[dict[str, pa.Array], None, None]:
-        """Columns of one file, or of some of its row groups, a batch at a time; text columns stay dictionaries."""
+        """Columns of one file, or of some of its row groups, in batches; text columns stay dictionaries."""
         stored = [name for name in columns if name not in self.partitions]
         batch_rows = min(batch_rows, max(1, _BATCH_VALUES // max(1, len(stored))))
         for batch in self._file_batches(file, stored, batch_rows, row_groups):
@@ -172,7 +172,7 @@ class Source(ABC):
             advance(batch.num_rows)
 
     def _check_folders(self, file: Path, arrays: Mapping[str, pa.Array]) -> None:
-        """Refuse a file with a column that its folder names, too, with another value."""
+        """Refuse a file with a column that its folder also names, with another value."""
         for name, text in _values(self.root, file) if self.root.is_dir() else ():
             if name not in arrays:
                 continue
@@ -186,7 +186,7 @@ class Source(ABC):
 
     @cached_property
     def _types(self) -> dict[str, pa.DataType]:
-        """Type of each column; of a name that is there twice, of the first."""
+        """Type of each column; for a repeated name, of the first."""
         return {field.name: field.type for field in reversed(list(self.schema))}
 
     def _as_described(self, name: str, column: pa.Array) -> pa.Array:
@@ -195,7 +195,7 @@ class Source(ABC):
         return column.dictionary_encode() if is_code else column
 
     def _folder_columns(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
-        """The columns of one file that its folders name, as dictionaries of one value."""
+        """Columns that a file's folders name, as dictionaries of one value."""
         texts, arrays = dict(_values(self.root, file)), {}
         for name in self.partitions:
             dtype, text = self.schema.field(name).type, texts[name]
@@ -206,7 +206,7 @@ class Source(ABC):
         return arrays
 
     def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
-        """Columns of one file in loads that do not depend on one another; those of a stream are read already."""
+        """Columns of one file in independent loads; those of a stream are read already."""
         first = 0
         for batch in self.batches(file, columns, batch_rows):
             n_rows = len(next(iter(batch.values())))
@@ -214,7 +214,7 @@ class Source(ABC):
             first += n_rows
 
     def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
-        """The columns in groups, to look at one after another: a row of a few takes less memory than of all."""
+        """Columns in groups to read one after another: rows of few columns take less memory."""
         if columns:
             yield list(columns)
 
@@ -222,10 +222,10 @@ class Source(ABC):
     def _file_batches(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
     ) -> Iterator[pa.RecordBatch]:
-        """Columns that the file itself holds, in the order given; perhaps none, then rows are what counts."""
+        """Columns of the file itself, in the order given; if there are none, only rows are counted."""
 
     def check_unchanged(self) -> None:
-        """Refuse to go on when a file is not the one that was opened."""
+        """Refuse to go on if a file is not the one that was opened."""
         for file, stamp in zip(self.files if self.is_on_disk else (), self._stamps, strict=True):
             if not file.exists() or file_stamp(file) != stamp:
                 raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
@@ -239,7 +239,7 @@ def _is_same_number(value: Any, text: str | None) -> bool:
 
 
 def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
-    """A column of a table that knows its types, as it is said to be."""
+    """Convert a column of a typed table as its description says."""
     dtype = value_type(field.type)
     if (kind in NUMBERS and not is_number_type(dtype)) or (
         kind is not None and is_dated(kind) and not pa.types.is_temporal(dtype)
@@ -254,8 +254,24 @@ def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
     return field
 
 
+def check_same_columns(file: Path, names: Sequence[str], first: Path, first_names: Sequence[str]) -> None:
+    """Refuse a file of a folder whose columns are not those of the first one, in whatever order.
+
+    Raises
+    ------
+    SourceError
+        With a column that it lacks or has in addition.
+    """
+    expected, found = Counter(first_names), Counter(names)
+    lacking, more = [*expected - found], [*found - expected]
+    if not lacking and not more:
+        return
+    what = f"no column {lacking[0]!r}" if lacking else f"a column {more[0]!r} more"
+    raise SourceError(f"{file.name} has {what}, compared with {first.name}; give all files the same columns")
+
+
 def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
-    """The file named, or all files under a folder whose names end like this; hidden ones are left out."""
+    """Return the named file, or all files under a folder with this suffix, without hidden ones."""
     if path.is_dir():
         files = tuple(sorted(file for file in _entries(path) if file.name.lower().endswith(tuple(suffixes))))
         if not files:
@@ -271,7 +287,7 @@ def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """All files under a folder but hidden ones; what cannot be looked into is an error: its rows would be missing."""
+    """All files under a folder except hidden ones; an unreadable folder is an error, or rows would be missing."""
     try:
         entries = [
             (entry, _is_folder(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_"))
@@ -291,7 +307,7 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _is_folder(entry: Path) -> bool:
-    """Return whether it is a folder; raise where that cannot be seen, for which newer Python's `is_dir` says no."""
+    """Return whether a path is a folder; raise if that cannot be seen, where newer Python's `is_dir` returns False."""
     try:
         return stat.S_ISDIR(entry.stat().st_mode)
     except FileNotFoundError:  # a link that leads nowhere
@@ -311,7 +327,7 @@ def file_stamp(file: Path) -> tuple[int, int, int]:
 
 
 def read_small_file(file: Path, most: int = 1 << 28) -> bytes:
-    """All that a regular file holds, for files that are small.
+    """Read a small regular file whole.
 
     Raises
     ------
@@ -328,7 +344,7 @@ def read_small_file(file: Path, most: int = 1 << 28) -> bytes:
 
 @contextlib.contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Errors of a reader as one sentence that quotes no bytes of the file."""
+    """Turn errors of a reader into one sentence that quotes no bytes of the file."""
     try:
         yield
     except SanitizeError:
@@ -345,7 +361,7 @@ def reading(name: str) -> Iterator[None]:
 
 
 def partition_schema(root: Path, files: Sequence[Path], file_columns: Collection[str] = ()) -> pa.Schema:
-    """Columns named by the folders of all files, as in ``year=2024/part.parquet``; none for a file or a flat folder.
+    """Columns from the folder names of all files, as in ``year=2024/part.parquet``; none for a file or flat folder.
 
     A column whose every value is a whole number written plainly is a number, any other is text; the name
     ``__HIVE_DEFAULT_PARTITION__`` is a missing value. Values may be percent-encoded. Columns that the files ``held``
@@ -375,7 +391,7 @@ def partition_schema(root: Path, files: Sequence[Path], file_columns: Collection
 
 
 def _values(root: Path, file: Path) -> list[tuple[str, str | None]]:
-    """Columns and values of the folders between root and file; folders without = are only folders."""
+    """Columns and values of the folders between root and file; folder names without = give none."""
     pairs: list[tuple[str, str | None]] = []
     for part in file.relative_to(root).parts[:-1]:
         name, equals, value = part.partition("=")

@@ -1,4 +1,4 @@
-"""How texts stand for numbers, for dates and for what is missing.
+"""Conversion of texts to numbers, dates and missing values.
 
 Arrow casts texts to numbers and dates; what it does not know is rewritten first, text by text that differs: signs of
 decimals and thousands, blanks, and the order of day, month and year.
@@ -17,8 +17,11 @@ import pyarrow.compute as pc
 # Words and signs that people write where a value is missing; others are named by whoever knows the table.
 _MARK = (
     r"(?i)^\s*(|[-–—.?*/_]{1,4}|<?n\.?/?\s?a\.?>?|nat|nan|-?1\.#(ind|qnan)|#n/a|#(null|value|div/0|num)!|<?null>?|nil|none|"
-    r"missing|unknown|not (available|known|applicable)|no (data|answer)|refused|don'?t know|dk|\\n|k\.?\s?a\.?)\s*$"
+    r"missing|unknown|not (available|known|applicable)|no (data|answer)|refused|don'?t know|dk|\\n|k\.?\s?a\.?|\.[a-z]|"
+    r"0{4}[-/.]00[-/.]00( 00:00(:00)?)?|00[-/.]00[-/.]0{4})\s*$"
 )
+# Signs that typesetters put in numbers, and those of keyboards: minus, blanks that do not break a line, apostrophe.
+_TYPESET = {"\u2212": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'"}
 _PARTS = {
     "Y": r"[0-9]{4}",
     "y": r"[0-9]{2}",
@@ -43,12 +46,19 @@ _ISO_TYPES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 def is_mark(texts: pa.Array) -> pa.Array:
-    """Which texts are a usual mark of a missing value, the empty text included."""
+    """Mask of texts that are a usual mark of a missing value, including the empty text."""
     return pc.match_substring_regex(texts, _MARK)
 
 
+def plain_signs(texts: pa.Array) -> pa.Array:
+    """Texts with the signs of keyboards in place of those of typesetters."""
+    for sign, plain in _TYPESET.items():
+        texts = pc.replace_substring(texts, sign, plain)
+    return texts
+
+
 def is_date_format(text: str) -> bool:
-    """Return whether it says how dates are written, in the letters of strftime: a year, a month and a day at least."""
+    """Return whether a text is a date format in the letters of strftime, with at least year, month and day."""
     letters = re.findall("%(.)", text)
     has_day = {"d"} <= set(letters) and bool({"m", "b", "B"} & set(letters)) and bool({"Y", "y"} & set(letters))
     return has_day and set(letters) <= set(_PARTS) and len(set(letters)) == len(letters) and len(text) <= 60
@@ -56,7 +66,7 @@ def is_date_format(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Signs inside of numbers, and texts that stand for a missing value.
+    """Signs inside numbers, and texts that stand for a missing value.
 
     Attributes
     ----------
@@ -74,11 +84,11 @@ class Spelling:
     trims: bool = False
 
     def spells(self, texts: pa.Array) -> bool:
-        """Return whether each of these texts is a number in it."""
+        """Return whether all of these texts, in the signs of keyboards, are numbers in this spelling."""
         return all_match(texts, _pattern(self.decimal, self.thousands))
 
     def drop_marks(self, texts: pa.Array) -> pa.Array:
-        """The texts, null where they stand for a missing value."""
+        """Replace marks of missing values by null."""
         texts = pc.utf8_ltrim_whitespace(texts) if self.trims else texts
         if not self.missing:
             return texts
@@ -86,20 +96,19 @@ class Spelling:
         return pc.if_else(pc.is_in(texts, marks), pa.scalar(None, pa.string()), texts)
 
     def numbers(self, texts: pa.Array, dtype: pa.DataType) -> pa.Array:
-        """The numbers that texts stand for; blank ones are missing.
+        """Convert texts to numbers; blank ones are missing.
 
         Raises
         ------
         ArrowInvalid
             If one stands for no number of this type.
         """
-        plain = pc.utf8_trim_whitespace(self.drop_marks(texts))
+        plain = pc.utf8_trim_whitespace(plain_signs(self.drop_marks(texts)))
         plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
         if not self.spells(plain.drop_null()):  # Arrow would read 1,5 of another spelling as no number, but 0x1F as one
             raise pa.ArrowInvalid("not a number")
         if self.thousands:
             plain = pc.replace_substring(plain, self.thousands, "")
-            plain = pc.replace_substring(plain, "\u00a0", "") if self.thousands == " " else plain
         if self.decimal != ".":
             plain = pc.replace_substring(plain, self.decimal, ".")
         plain = pc.replace_substring_regex(plain, r"^\+", "")
@@ -109,7 +118,7 @@ class Spelling:
 
 
 def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
-    """The dates that texts stand for; blank ones are missing.
+    """Convert texts to dates; blank ones are missing.
 
     Raises
     ------
@@ -134,7 +143,7 @@ def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
 
 
 def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> pa.DataType | None:
-    """The narrowest type, from one on, in which all texts are dates of a form; None where they are none."""
+    """Narrowest type, from a given one on, in which all texts are dates of a format; None if they are none."""
     types = _ISO_TYPES if form == ISO else (pa.timestamp("us") if "%H" in form else pa.date32(),)
     for dtype in types[types.index(widest) if widest is not None else 0 :]:
         try:
@@ -152,9 +161,8 @@ def all_match(texts: pa.Array, pattern: str) -> bool:
 
 @cache
 def _pattern(decimal: str, thousands: str) -> str:
-    """Numbers with these signs; an exponent, a sign and blanks around them may stand with any."""
+    """Pattern of numbers with these signs, with optional exponent, sign and surrounding blanks."""
     point, mark = re.escape(decimal), re.escape(thousands)
-    mark = "[ \u00a0\u202f]" if thousands == " " else mark
     whole = rf"([0-9]+|[0-9]{{1,3}}({mark}[0-9]{{3}})+)" if thousands else "[0-9]+"
     return rf"(?i)^\s*([-+]?({whole}({point}[0-9]*)?|{point}[0-9]+)(e[-+]?[0-9]+)?|[-+]?inf(inity)?|nan)\s*$"
 

@@ -1,4 +1,4 @@
-"""Tables that are no files here: frames, streams, which are kept in a file without a name, and what stores hold."""
+"""Tables without local files: frames, streams (stored in an unnamed file), and tables in stores."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
+# Enough that a copy waits for the disk and not for Python.
 COPY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class ArrowSource(Source):
-    """A frame in memory, or what a stream of Arrow's record batches held.
+    """A frame in memory, or the content of a stream of Arrow record batches.
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ class ArrowSource(Source):
     @classmethod
     @contextlib.contextmanager
     def open(cls, native: Any) -> Iterator[ArrowSource]:
-        """A frame as it is, or all of a stream, which is read once.
+        """Return a frame unchanged, or read a whole stream, once.
 
         Raises
         ------
@@ -94,20 +95,20 @@ class ArrowSource(Source):
 
 
 def _check_files(stream: Any) -> None:
-    """Look at the footers of a data set as at those of a folder, since Arrow believes what they announce."""
+    """Check the footers of a data set as those of a folder, since Arrow believes their sizes."""
     for fragment in stream.get_fragments() if is_dataset(stream) else ():
         if getattr(fragment, "path", None) is None:  # in memory
             continue
         if not (fragment.format.default_extname == "parquet" and isinstance(fragment.filesystem, LocalFileSystem)):
             raise SourceError(
-                "of a data set only Parquet files on this machine are read; of one that you trust, give "
+                "a data set must consist of Parquet files on this machine; for any other that you trust, give "
                 "dataset.scanner().to_reader()"
             )
         read_footer(Path(fragment.path)).refuse_bombs(stream.schema.names, Path(fragment.path), None)
 
 
 def _keep(stream: Any, rows: Counter[pa.Schema], file: BinaryIO) -> None:
-    """Write all batches of a stream, those of each of its tables after one another, and count rows by their columns."""
+    """Write all batches of a stream, grouped by table, and count rows by their columns."""
     for reader in open_readers(stream):
         rows[reader.schema] += 0
         with pa.ipc.new_stream(file, reader.schema) as writer:
@@ -117,7 +118,7 @@ def _keep(stream: Any, rows: Counter[pa.Schema], file: BinaryIO) -> None:
 
 
 def _reread_batches(spool: Spool) -> Iterator[pa.RecordBatch]:
-    """The batches again."""
+    """Read the stored batches again."""
     file = spool.open()
     while file.peek(1):
         yield from pa.ipc.open_stream(pa.PythonFile(file, mode="r"))
@@ -156,7 +157,7 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
             raise
 
     def open(self) -> io.BufferedReader:
-        """A reader of its own position, from the start."""
+        """Open a reader with its own position, from the start."""
         return io.BufferedReader(_Reader(self._file.fileno()), COPY_BYTES)
 
     def __exit__(self, *_: object) -> None:
@@ -164,7 +165,7 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
 
 
 class _Reader(io.RawIOBase):
-    """Positioned reads of a descriptor that stays open."""
+    """Positioned reads of a file descriptor that stays open."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -192,14 +193,14 @@ class _Reader(io.RawIOBase):
 
 @dataclass(frozen=True)
 class Remote:
-    """A file or folder of a store, by its address, which may hold a password and is never shown."""
+    """File or folder of a store, by its address, which is never shown because it may hold a password."""
 
     store: FileSystem = field(repr=False)
     path: str
 
     @classmethod
     def from_address(cls, address: str, error: type[SanitizeError]) -> Remote:
-        """The store and the place in it.
+        """Find the store of an address, and the place in it.
 
         Raises
         ------
@@ -219,7 +220,7 @@ class Remote:
 
     @contextlib.contextmanager
     def fetch(self) -> Iterator[Path]:
-        """A copy of the file or folder, only its owner's, which is gone when the block ends."""
+        """Copy the file or folder to a private local one, which is deleted when the block ends."""
         with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
             root = Path(folder) / (self.name or "the store")
             with reading(root.name):
@@ -241,7 +242,7 @@ class Remote:
         return [info]
 
     def upload(self, file: Path, *, replaces: bool) -> None:
-        """Copy a file there; it has another name until all of it has come."""
+        """Copy a file to the store under a temporary name until it is complete."""
         hidden = f"{self.path}.{secrets.token_hex(4)}.tmp"
         with writing(Path(self.name)):
             self.check_free(replaces=replaces)
@@ -255,6 +256,6 @@ class Remote:
                 raise
 
     def check_free(self, *, replaces: bool) -> None:
-        """Refuse a name that is taken."""
+        """Refuse a name that exists."""
         if not replaces and self.store.get_file_info(self.path).type != FileType.NotFound:
             raise TargetExists(f"{self.name} exists already; choose another name or overwrite it with force")

@@ -1,4 +1,4 @@
-"""Compressed files as streams of the bytes in them; which way they were compressed, their first bytes say."""
+"""Compressed files as streams of their content; the first bytes show the kind of compression."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEAD_BYTES = 6
 
 @contextlib.contextmanager
 def open_unpacked(plain: BinaryIO, name: str) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked a piece at a time.
+    """Content of a file, decompressed piece by piece.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def open_unpacked(plain: BinaryIO, name: str) -> Iterator[BinaryIO]:
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> contextlib.AbstractContextManager[object]:
-    """The one file of an archive."""
+    """Return the only file of an archive."""
     # Archives of a Mac hold notes about their files, too.
     files = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
     if len(files) != 1:

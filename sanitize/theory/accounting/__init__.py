@@ -1,4 +1,4 @@
-"""Composition, group privacy, and what several releases tell together.
+"""Composition, group privacy, and joint leakage of several releases.
 
 Levels that bound every ratio P(y|x)/P(y|x') or every capacity add up over releases. Budgets on the lift of S do
 not: the joint lift of two releases is measured here from the joint distribution, and bounded where a theorem allows it.

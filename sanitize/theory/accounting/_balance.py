@@ -1,4 +1,4 @@
-"""The balance function: what a channel gains against adversaries who do not know everything [WXH Def. 11]."""
+"""Balance function: the gain of a channel against adversaries with incomplete knowledge [WXH Def. 11]."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class BalanceBounds:
 
     @property
     def lower(self) -> float:
-        """Lower bound on what is gained."""
+        """Lower bound on the gain."""
         return max(0.0, self.capacity_lower - self.restricted_upper)
 
     @property
     def upper(self) -> float:
-        """Upper bound on what is gained."""
+        """Upper bound on the gain."""
         return max(0.0, self.capacity_upper - self.restricted_lower)
 
     @property
     def gap(self) -> float:
-        """Distance of the bounds."""
+        """Difference of the bounds."""
         return self.upper - self.lower
 
     def __float__(self) -> float:
@@ -86,7 +86,7 @@ def balance_function(
     tol: float = 1e-9,
     starts: int = 16,
 ) -> Balance:
-    """g(b) = C_1 - C_1^b, with C_1^b = max I(X_i;Y) over records i and distributions of the table with H(X) >= b.
+    """Balance function g(b) = C_1 - C_1^b, C_1^b = max I(X_i;Y) over records i and table distributions, H(X) >= b.
 
     By definition a channel is (ε + g(b))-information private against everyone exactly if it is ε-private
     against adversaries who lack at least b nats about the table [WXH Def. 11, Lemma 1, Prop. 3]. The paper
@@ -180,7 +180,7 @@ def _several_records(matrix: Vector, sizes: tuple[int, ...], b: float, tol: floa
 
 
 def _free_entropy(record: Record, capacity: float) -> float:
-    """Largest entropy found among distributions with I(X_i;Y) >= capacity that use one group a letter [WXH Thm 3.1]."""
+    """Largest entropy found for distributions with I(X_i;Y) >= capacity and one group per letter [WXH Thm 3.1]."""
     largest = 0.0
     choices = [np.flatnonzero(count > 0) for count in record.counts]
     letters = np.arange(len(choices))

@@ -25,7 +25,7 @@ _Cut = tuple[int, Vector, float]
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """Effect of one record on Y: for each of its letters the distributions within reach, and how often each occurs.
+    """Effect of one record on Y: for each of its letters the possible distributions, and the count of each.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Record:
         return cls(distributions, counts, groups)
 
     def information(self, masses: Vector) -> Vector:
-        """I(X_i;Y) in nats of masses of the groups, shape (..., k, m)."""
+        """Information I(X_i;Y) in nats for masses of the groups, shape (..., k, m)."""
         joint = np.einsum("...am,amy->...ay", masses, self.distributions)
         total = xlogy(joint, joint).sum(axis=(-2, -1))
         return np.asarray(total - sum(_negentropy(joint.sum(axis=axis)) for axis in (-2, -1)))
@@ -128,7 +128,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> Vector:
 
 
 def lagrange_bound(record: Record, slack: float, masses: Vector, tol: float) -> float:
-    """Upper bound on max I(X_i;Y) over D(X||u) <= slack; inf where a letter has too many groups to search.
+    """Upper bound on max I(X_i;Y) over D(X||u) <= slack; inf if a letter has too many groups to search.
 
     u is the uniform distribution of the table and slack what H(X) may lack of log|X|. For every distribution q of Y
     and every s > 0 the bound is s log(mean_a exp(V_a / s)) + s slack, V_a the largest D(rW_a || q) - s D(r||u_a)
@@ -163,7 +163,7 @@ def lagrange_bound(record: Record, slack: float, masses: Vector, tol: float) -> 
 
 
 def _log_mean(values: Vector, s: float) -> float:
-    """Soft maximum s log(mean exp(values / s)), exact to rounding at any s."""
+    """Soft maximum s log(mean exp(values / s)), accurate for any s."""
     top = float(values.max())
     return top + s * float(np.log1p(np.mean(np.expm1((values - top) / s))))
 

@@ -33,26 +33,26 @@ class RestrictedCapacity:
 
 
 def distinct_rows(matrix: Vector) -> tuple[Vector, Codes, NDArray[np.int64]]:
-    """Distinct rows (k, n_y) of a channel, the number of each row among them, and how often each occurs."""
+    """Distinct rows (k, n_y) of a channel, the number of each row among them, and the count of each."""
     pmfs, where, counts = np.unique(matrix, axis=0, return_inverse=True, return_counts=True)
     return pmfs, where.reshape(-1), counts
 
 
 def divergences(pmfs: Vector, q: Vector) -> Vector:
-    """D(W_x || q) of each row in nats; q positive where any row is."""
+    """Divergence D(W_x || q) of each row in nats; q must be positive where any row is."""
     ratio = np.divide(pmfs, q, out=np.ones_like(pmfs), where=pmfs > 0)
     return np.asarray(xlogy(pmfs, ratio).sum(axis=1))
 
 
 def relative_entropies(p: Vector, share: Vector) -> Vector:
-    """D(p || u) of each row of p (..., k), without cancellation where p is close to u."""
+    """Divergence D(p || u) of each row of p (..., k), without cancellation for p close to u."""
     r = p / share
     terms = np.where(r > 0.5, xlog1py(r, np.maximum(r - 1, -0.5)), xlogy(r, r)) - (r - 1)
     return np.asarray(np.maximum(terms @ share, 0.0))
 
 
 def divergence_from(p: Vector, share: Vector) -> float:
-    """D(p || u) of one distribution."""
+    """Divergence D(p || u) of one distribution."""
     return float(relative_entropies(p, share))
 
 

@@ -73,7 +73,7 @@ class ParallelComposition:
 
 
 def compose(*channels: Channel | ArrayLike | Any) -> Vector:
-    """P(y_1, ..., y_m | x) = Π_j P(y_j | x): independent answers about the same x [WXH Def. 19, eq. 138].
+    """Channel P(y_1, ..., y_m | x) = Π_j P(y_j | x): independent answers about the same x [WXH Def. 19, eq. 138].
 
     The result is a channel like any other, to be given to every measure. Bounds without it: DP and Rényi levels
     and capacities add. In particular C_1 of the composition is at most the sum of the C_1 [WXH Thm 7.1].
@@ -125,7 +125,7 @@ def compose(*channels: Channel | ArrayLike | Any) -> Vector:
 
 
 def cross_capacity(channel: Channel | ArrayLike | Any, letters: int, tol: float = 1e-9) -> float:
-    """C^21 = largest capacity of a channel made of ``letters`` rows of P(y^1|x^1), in nats [WXH Prop. 6].
+    """Capacity C^21: the largest of any channel made of ``letters`` rows of P(y^1|x^1), in nats [WXH Prop. 6].
 
     What the output of one table tells of a person's record in another table, which may determine the whole
     first table. It is the whole capacity as soon as there are as many letters as outputs. The remark that it is
@@ -167,7 +167,7 @@ def cross_capacity(channel: Channel | ArrayLike | Any, letters: int, tol: float 
 def general_composition(
     channels: Sequence[Channel | ArrayLike | Any], sizes: Sequence[Sequence[int]], tol: float = 1e-9
 ) -> GeneralComposition:
-    """Bound on what (Y^1, ..., Y^m) tells about one person with a record in each of m tables [WXH Thm 7.2].
+    """Bound on how much (Y^1, ..., Y^m) reveals about one person with a record in each of m tables [WXH Thm 7.2].
 
     C_1 <= Σ_j min(C^jj + C^·j, F_j), where F_j is the capacity of channel j, and C^·j is what Y^j tells of the person's
     other records: `cross_capacity` for as many letters as these have together. The printed bound, for two tables,
@@ -205,12 +205,12 @@ def general_composition(
     """
     channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
     if not channels or len(channels) != len(sizes):
-        raise InvalidParameter(f"sizes must have one entry a channel, got {len(sizes)} for {len(channels)}")
+        raise InvalidParameter(f"sizes must have one entry per channel, got {len(sizes)} for {len(channels)}")
     kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
     pairs = zip(kernels, sizes, strict=True)
     shapes = [check_databases(len(kernel), None, None, letters) for kernel, letters in pairs]
     if len({len(shape) for shape in shapes}) > 1:
-        raise InvalidParameter("sizes must name the same people in every table, so be equally long")
+        raise InvalidParameter("sizes must be equally long, because all tables are about the same people")
     individual, whole = _capacities(kernels, shapes, tol)
     letters = np.array(shapes, dtype=object)
     n_other_databases = [max(np.delete(letters, j, axis=0).prod(axis=0)) for j in range(len(kernels))]
@@ -228,7 +228,7 @@ def general_composition(
 def parallel_composition(
     channels: Sequence[Channel | ArrayLike | Any], sizes: Sequence[Sequence[int]], tol: float = 1e-9
 ) -> ParallelComposition:
-    """Leakage about one record by channels on disjoint parts of one table: more than the worst of them.
+    """Leakage about one record by channels on disjoint parts of one table, which exceeds the worst of them.
 
     For differential privacy the level of the whole is the largest level of a part. For C_1 it is not, since
     records of other parts may follow from a record [WXH Def. 21, Prop. 7]. The paper leaves open that the excess
@@ -266,7 +266,7 @@ def parallel_composition(
     """
     channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
     if not channels or len(channels) != len(sizes):
-        raise InvalidParameter(f"channels and sizes must have one entry a part, got {len(channels)} and {len(sizes)}")
+        raise InvalidParameter(f"channels and sizes must have one entry per part, got {len(channels)} and {len(sizes)}")
     kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
     individual, whole = _capacities(kernels, sizes, tol)
     bound = max(capacity + math.fsum(whole[:j] + whole[j + 1 :]) for j, capacity in enumerate(individual))
@@ -276,7 +276,7 @@ def parallel_composition(
 def _capacities(
     kernels: Sequence[Vector], sizes: Sequence[Sequence[int]], tol: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """C_1 of each channel, and its capacity."""
+    """C_1 and the capacity of each channel."""
     parts = zip(kernels, sizes, strict=True)
     individual = tuple(float(individual_channel_capacity(kernel, sizes=shape, tol=tol)) for kernel, shape in parts)
     return individual, tuple(float(channel_capacity(kernel, tol)) for kernel in kernels)

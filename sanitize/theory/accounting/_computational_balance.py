@@ -46,7 +46,7 @@ class ComputationalBalance(BalanceBounds):
 
     @property
     def tau(self) -> tuple[float, float]:
-        """Bounds on τ = C_1 - C_1c: what the bound on the adversary is worth [WXH Prop. 8]."""
+        """Bounds on τ = C_1 - C_1c, the value of bounding the adversary [WXH Prop. 8]."""
         return (
             max(0.0, self.unbounded_lower - self.capacity_upper),
             max(0.0, self.unbounded_upper - self.capacity_lower),
@@ -62,7 +62,7 @@ def computational_balance_function(
     tol: float = 1e-9,
     starts: int = 16,
 ) -> ComputationalBalance:
-    """g_c(b) = C_1c - C_1c^b: what a channel gains against bounded adversaries who lack something [WXH Def. 24].
+    """Function g_c(b) = C_1c - C_1c^b: gain against bounded adversaries with incomplete knowledge [WXH Def. 24].
 
     The paper bounds adversaries by asymptotic complexity, which no table has. Its finite counterpart is a class of
     readers: an adversary sees Y only through one of them, and the effective information I_c(X_i;Y) is the most that a
@@ -142,7 +142,7 @@ def computational_balance_function(
 
 
 def _partitions(n: int, k: int) -> list[list[int]]:
-    """Labels 0..k-1 of n things in ascending order, each label used and named in the order of its first use."""
+    """Labels 0..k-1 of n things, each label used and numbered by first use, in ascending order."""
     labellings: dict[int, list[list[int]]] = {0: [[]]}  # of the first things, by how many labels they use
     for left in reversed(range(n)):
         before, labellings = labellings, {}

@@ -27,7 +27,7 @@ _MAX_OUTPUTS = 1 << 20
 def joint_release(
     distribution: JointDistribution | ArrayLike, channels: Sequence[Channel | ArrayLike | Any]
 ) -> JointDistribution:
-    """Distribution of (S, (Y_1, ..., Y_d)) when each column passes through a channel of its own.
+    """Distribution of (S, (Y_1, ..., Y_d)) when each column passes through its own channel.
 
     P(s, y_1, ..., y_d) = Σ P(s, x_1, ..., x_d) Π_j P(y_j | x_j), exactly; every measure and budget applies to the
     result. Budgets on the lift do not add up over columns, so this is the figure to look at. The distribution is one
@@ -54,7 +54,7 @@ def joint_release(
     InvalidChannel
         If a channel is not row-stochastic or does not fit its column.
     InvalidParameter
-        If there is not one channel a column, or the released tuples are too many.
+        If there is not one channel per column, or the released tuples are too many.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def joint_release(
         columns = [(codes, size, None) for codes, size in zip(positions, tensor.shape[1:], strict=True)]
     if len(parts) != len(columns):
         raise InvalidParameter(
-            f"channels must hold one channel a column: {len(columns)} columns, {len(parts)} channels"
+            f"channels must hold one channel per column: {len(columns)} columns, {len(parts)} channels"
         )
     kernels = [_rows(channel, *column, j + 1) for j, (channel, column) in enumerate(zip(parts, columns, strict=True))]
     shape = tuple(kernel.shape[1] for _, kernel in kernels)
@@ -92,7 +92,7 @@ def joint_release(
 
 
 def check_outputs(shape: tuple[int, ...]) -> None:
-    """Return whether the distribution of tuples with so many symbols in each place fits in memory."""
+    """Return whether the distribution of tuples with this many symbols per position fits in memory."""
     if math.prod(shape) > _MAX_OUTPUTS:
         raise InvalidParameter(
             f"channels release {math.prod(shape)} tuples, more than {_MAX_OUTPUTS}; measure fewer at once"
@@ -102,7 +102,7 @@ def check_outputs(shape: tuple[int, ...]) -> None:
 def distribution_of_tuples(
     released: Vector, shape: tuple[int, ...], sensitive: Alphabet, n: int | None = None
 ) -> JointDistribution:
-    """Distribution of S and the tuples of output numbers that can occur, from all of them in lexicographic order."""
+    """Distribution of S and the output tuples that can occur, from all tuples in lexicographic order."""
     possible = np.flatnonzero(released.sum(axis=0))
     numbers = np.stack(np.unravel_index(possible, shape), axis=1)
     symbols = numbers[:, 0].tolist() if len(shape) == 1 else [tuple(row) for row in numbers.tolist()]
@@ -131,7 +131,7 @@ def _contract(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
 
 
 def row_products(matrices: Sequence[Vector]) -> Vector:
-    """Each row's products of the entries of that row, one of each matrix; the last matrix counts fastest."""
+    """Products of one entry from each matrix, row by row; the last matrix varies fastest."""
     return reduce(lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(len(left), -1), matrices)
 
 
@@ -175,7 +175,7 @@ def conditional_dependence(distribution: ArrayLike) -> float:
 
 
 def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
-    """A distribution of S and columns, those named or any, checked, as probabilities that add up to 1."""
+    """Check a distribution of S and columns, those named or any, and normalise it to sum 1."""
     tensor = doubles(
         distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, ..., n_xd)")
     )

@@ -1,4 +1,4 @@
-"""How levels compose where a theorem bounds it: lift budgets, LDP of S, a private mean, groups of records."""
+"""Composition bounds on levels: lift budgets, LDP of S, a private mean, groups of records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sanitize.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class MeanTail:
-    """How far a private mean of many rows strays from the true one.
+    """Deviation of a private mean of many rows from the true one.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
 
 
 def sequential_budget(budgets: Sequence[LiftBudget]) -> LiftBudget:
-    """Budget of releases each of which meets its own given all earlier outputs: the sum.
+    """Budget of releases that each meet their own given all earlier outputs: the sum.
 
     log l(s, y_1, y_2) = log l(s, y_1) + log l(s, y_2 | y_1), so bounds of the second lift *conditional on* y_1 add
     to those of the first.
@@ -141,7 +141,7 @@ def sensitive_ldp_composition(eps: Sequence[float], dependence: float) -> float:
 def private_mean_tail(
     half_range: float, eps: float, tau: float, balance: float = 0.0, *, variance: float | None = None
 ) -> MeanTail:
-    """Pr[|W - μ| >= τ] for W = mean of n rows + Gaussian noise of variance N, in the limit of n [WXH Prop. 4].
+    """Tail Pr[|W - μ| >= τ], W the mean of n rows plus Gaussian noise of variance N, for large n [WXH Prop. 4].
 
     N = T²/(e^{2(ε+δ)} - 1) makes W ε-information private against adversaries for whom the channel is
     (b, δ)-balanced. **Corrected:** W tends to μ + noise in distribution, so the limit is 2Q(τ/√N); the printed N/τ² is
@@ -205,7 +205,7 @@ def _check_lift_budgets(budgets: Any) -> None:
 
 @dataclass(frozen=True)
 class PrivacyLoss:
-    """Level of (ε, δ)-differential privacy, δ of events; nats and a probability."""
+    """Level of (ε, δ)-differential privacy for events; nats and a probability."""
 
     eps: float
     delta: float
@@ -244,7 +244,7 @@ def basic_composition(eps: Sequence[float], deltas: Sequence[float] | None = Non
         [0.0] * len(levels) if deltas is None else [probability("deltas", delta) for delta in as_list("deltas", deltas)]
     )
     if len(levels) != len(chances) or not levels:
-        raise InvalidParameter(f"eps and deltas must have one entry a channel, got {len(levels)} and {len(chances)}")
+        raise InvalidParameter(f"eps and deltas must have one entry per channel, got {len(levels)} and {len(chances)}")
     delta = 0.0
     for chance in chances:  # 1 - Π(1 - δ) would lose a δ of 1e-17
         delta += chance * (1 - delta)

@@ -1,4 +1,4 @@
-"""Joint leakage of a unit's symbols where it answers equal values alike: one draw a unit and value, kept for good."""
+"""Joint leakage of a unit's symbols if it draws one answer per value, kept for good."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BLOCK_PAIRS = 1 << 20
 def permanent_release(
     distribution: ArrayLike, histories: ArrayLike, channel: Channel | ArrayLike | Any
 ) -> JointDistribution:
-    """P(S, (Y_1, ..., Y_T)) when a unit answers with y_t = F(x_t), F(v) drawn from P(y|v) once a unit and value.
+    """Joint P(S, (Y_1, ..., Y_T)) when a unit answers y_t = F(x_t), F(v) drawn from P(y|v) once per unit and value.
 
     P(s, y_1, ..., y_T) = Σ P(s, x_1, ..., x_T) Π P(y_v | v) over the histories in which equal values have equal
     symbols, the product being over the different values v of a history. So rows, months or files of a value that was
@@ -100,7 +100,7 @@ def permanent_release(
 
 
 def _answers(codes: Codes, kernel: Vector) -> tuple[Codes, Vector, Codes]:
-    """Every history with every sequence of symbols that it may have: history, probability, number of the sequence."""
+    """Every history with every possible sequence of symbols: history, probability, number of the sequence."""
     n_y = kernel.shape[1]
     history, weight = np.arange(len(codes)), np.ones(len(codes))
     answers = np.zeros((len(codes), 0), np.intp)

@@ -1,4 +1,4 @@
-"""The k-anonymity family, for those who come from ARX or pyCANON: classes of rows, and what each gives away.
+"""k-anonymity family, for users of ARX or pyCANON: classes of rows, and what each reveals.
 
 Rows with equal quasi-identifiers are a class. All measures are read from counts, with missing as one value;
 pyCANON [SL] drops rows with a missing quasi-identifier, counts unused categories of a categorical column as classes

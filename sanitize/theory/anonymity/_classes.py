@@ -1,4 +1,4 @@
-"""Rows of equal quasi-identifiers, counted by sensitive value: what every measure of the k-anonymity family reads."""
+"""Rows of equal quasi-identifiers, counted by sensitive value: input of all measures of the k-anonymity family."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ClassCounts:
 
 
 def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
-    """Rows of each class; shape (n_classes,)."""
+    """Number of rows of each class; shape (n_classes,)."""
     public_columns = None
     if isinstance(table, ContingencyTable):
         if not np.issubdtype(table.counts.dtype, np.integer):
@@ -75,7 +75,7 @@ def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
 
 
 def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, others: Others) -> list[ClassCounts]:
-    """Counts of each sensitive column; with others known, they join the quasi-identifiers."""
+    """Counts of each sensitive column; other sensitive columns, if known, join the quasi-identifiers."""
     check_choice("others", others, "unknown", "known")
     public, secret = class_names(table, quasi_identifiers, sensitive)
     rows, weights, orders = _rows(table, (*public, *secret))
@@ -89,7 +89,7 @@ def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, oth
 
 
 def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any] | None, Mapping[str, Any] | None]:
-    """Columns with their values found once, for all the counts that follow; of counts their cells, weights and orders.
+    """Columns with their distinct values, found once for all counts; for counts their cells, weights and orders.
 
     The weights are None where every row is one, and so are the orders where values have their own.
     """
@@ -106,7 +106,7 @@ def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any
 
 
 def class_names(table: Any, quasi_identifiers: Columns, sensitive: Columns) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Columns that make the classes, and the sensitive ones."""
+    """Columns that form the classes, and the sensitive ones."""
     table_columns = (
         (table.public.columns, table.sensitive.columns) if isinstance(table, ContingencyTable) else (None, None)
     )

@@ -1,4 +1,4 @@
-"""How far the sensitive values of a class may lie from those of the whole table: t, delta and beta."""
+"""Distances of the sensitive values of a class from those of the whole table: t, delta and beta."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows and how many sensitive values a class has: k, alpha and l."""
+"""Numbers of rows and sensitive values of a class: k, alpha and l."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AlphaK(NamedTuple):
 
 
 def k_anonymity(table: Any, quasi_identifiers: Columns = None) -> int:
-    """Rows in the smallest class of equal quasi-identifiers [SWE].
+    """Number of rows in the smallest class of equal quasi-identifiers [SWE].
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def alpha_k_anonymity(
 def l_diversity(
     table: Any, quasi_identifiers: Columns = None, sensitive: Columns = None, *, others: Others = "unknown"
 ) -> int:
-    """Fewest distinct sensitive values in any class (distinct l-diversity) [MGKV].
+    """Least number of distinct sensitive values in any class (distinct l-diversity) [MGKV].
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def l_diversity(
 def entropy_l_diversity(
     table: Any, quasi_identifiers: Columns = None, sensitive: Columns = None, *, others: Others = "unknown"
 ) -> float:
-    """Exp of the smallest entropy of the sensitive values of a class: an effective number of values [MGKV].
+    """Exponential of the smallest entropy of a class's sensitive values: an effective number of values [MGKV].
 
     Parameters
     ----------

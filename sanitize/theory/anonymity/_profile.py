@@ -1,4 +1,4 @@
-"""All measures of the k-anonymity family of one table, as a frozen value and sentences."""
+"""All measures of the k-anonymity family for one table, as a frozen value and as sentences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AnonymityProfile(Told):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The measures in a sentence that names no symbol."""
+        """Sentence with the measures, which names no symbol."""
         return (
             f"Of rows alike in {', '.join(self.quasi_identifiers)} there are at least k = {self.k} "
             f"({percent(self.unique)} of rows stand alone); their sensitive values: l = {self.distinct_l} distinct "
@@ -57,14 +57,14 @@ class AnonymityProfile(Told):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for the owner of the table."""
+        """Return plain values, for the owner of the table."""
         return spell_infinities({"attack": "anonymity", **vars(self), "summary": list(self.summary)})
 
 
 def anonymity_profile(
     table: Any, quasi_identifiers: Columns = None, sensitive: Columns = None, *, others: Others = "unknown"
 ) -> AnonymityProfile:
-    """Every measure of the k-anonymity family at once.
+    """Compute every measure of the k-anonymity family at once.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ _NODES, _WEIGHTS = leggauss(12)
 
 
 def log_ratios(p: Vector, q: Vector) -> Vector:
-    """Log p/q entry by entry: inf where only q is 0, -inf where p is 0 (also where both are)."""
+    """Log ratios log p/q of entries: inf where only q is 0, -inf where p is 0 (also where both are)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         change = (p - q) / q
         ratio = np.where(np.abs(change) < 0.5, np.log1p(change), np.log(p) - np.log(q))
@@ -49,7 +49,7 @@ def epsilon_at(p: Vector, q: Vector, delta: float) -> Vector:
 
 
 def renyi(p: Vector, q: Vector, alpha: float) -> Vector:
-    """Rényi divergence D_α(P || Q) for α in (0, inf]; 0 where they are equal, inf where P leaves the support of Q."""
+    """Rényi divergence D_α(P || Q) for α in (0, inf]; 0 for equal rows, inf where P leaves the support of Q."""
     ratio = log_ratios(p, q)
     # Above this order the divergence is the largest log-ratio to the last digit.
     if alpha > 1e18:
@@ -80,7 +80,7 @@ def renyi(p: Vector, q: Vector, alpha: float) -> Vector:
 
 
 def _mean_terms(p: Vector, q: Vector, ratio: Vector, overlap: Mask, alpha: float) -> Vector:
-    """Σ q g(p/q) with g(t) = (t^α - 1 - α(t-1)) / (α-1) >= 0, so that no term cancels another.
+    """Sum Σ q g(p/q) with g(t) = (t^α - 1 - α(t-1)) / (α-1) >= 0, whose terms do not cancel.
 
     It is the KL divergence at α = 1; times α-1, plus 1, it is Σ p^α q^(1-α).
     """

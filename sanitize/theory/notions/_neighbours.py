@@ -1,4 +1,4 @@
-"""Which inputs of a channel are neighbours: databases in lexicographic order, and pairs of inputs."""
+"""Neighbouring inputs of a channel: databases in lexicographic order, and pairs of inputs."""
 
 from __future__ import annotations
 

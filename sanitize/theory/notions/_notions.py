@@ -210,7 +210,7 @@ def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighb
 
 
 def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
-    """ε_X = largest log P(x)/P(x') over neighbours, in nats: what the prior alone tells apart [WYZ (16)].
+    """Level ε_X = largest log P(x)/P(x') over neighbours, in nats, of the prior alone [WYZ (16)].
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
 
 
 def _worst(matrix: Vector, neighbours: ArrayLike | None, divergence: Callable[[Vector, Vector], Vector]) -> float:
-    """Largest divergence over ordered pairs of neighbouring rows; at least 0, the value of a row and itself."""
+    """Largest divergence over ordered pairs of neighbouring rows; at least 0, the divergence of a row from itself."""
     if neighbours is None:
         matrix = np.unique(matrix, axis=0)
         pairs = np.stack(np.triu_indices(len(matrix), 1), axis=1)
@@ -254,7 +254,7 @@ def _worst(matrix: Vector, neighbours: ArrayLike | None, divergence: Callable[[V
 
 
 def _log_range(logs: Vector, neighbours: ArrayLike | None) -> float:
-    """Largest difference of log-weights (n_x, n_y) between neighbours; two weights of 0 do not differ."""
+    """Largest difference of log-weights (n_x, n_y) between neighbours; two weights of 0 count as equal."""
     logs = logs[:, (logs > -np.inf).any(axis=0)]
     if neighbours is None:
         return float((logs.max(axis=0) - logs.min(axis=0)).max())

@@ -47,7 +47,7 @@ class MutualInformation:
 
 
 class SibsonNorm:
-    """Σ_y (Σ_x P(x) p(y|x)**α)**(1/α), whose logarithm times α/(α-1) is the Sibson information."""
+    """Norm Σ_y (Σ_x P(x) p(y|x)**α)**(1/α), whose log times α/(α-1) is the Sibson information."""
 
     def __init__(self, p: Vector, alpha: float) -> None:
         self.p, self.alpha, self.nat = p, alpha, (alpha - 1) / alpha
@@ -75,7 +75,7 @@ Information = MutualInformation | SibsonNorm
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """A channel of the problem, its F, and a lower bound of F over all of them."""
+    """Channel of the problem, its F, and a lower bound of F over all channels."""
 
     channel: Vector
     value: float
@@ -83,7 +83,7 @@ class Certified:
 
 
 def least_information(information: Information, d: Vector, limit: float, gap: float) -> Certified:
-    """Channel of least F with Σ P d p <= limit; d has a 0 in every row, and ``gap`` is the certificate asked for.
+    """Channel of least F with Σ P d p <= limit; d has a 0 in every row, and ``gap`` is the requested certificate.
 
     Without room for noise only cells of distortion 0 are used. The certificate may be wider than asked for.
     """
@@ -104,7 +104,7 @@ def least_information(information: Information, d: Vector, limit: float, gap: fl
 
 
 class _Path:
-    """Minimises weight * F - Σ log p - log(limit - cost) over channels, for growing weights."""
+    """Path of minimisers of weight * F - Σ log p - log(limit - cost) over channels, for growing weights."""
 
     def __init__(self, information: Information, costs: Vector, limit: float) -> None:
         self.information, self.costs, self.limit = information, costs, limit
@@ -118,7 +118,7 @@ class _Path:
         return self.limit - float((self.costs * channel).sum())
 
     def certificate(self, weight: float) -> Certified:
-        """The channel of this moment with the bound that its gradient gives."""
+        """Current channel with the bound from its gradient."""
         from scipy.optimize import minimize_scalar
 
         channel = self.channel / self.channel.sum(axis=1, keepdims=True)
@@ -134,7 +134,7 @@ class _Path:
         return Certified(channel, self.information.value(channel), lower)
 
     def centre(self, weight: float) -> int:
-        """Newton steps to the minimum for one weight; how many."""
+        """Newton steps to the minimum for one weight; return their number."""
         for step in range(1, _NEWTON_STEPS + 1):
             p, slack = self.channel, self.slack(self.channel)
             pull = self.information.gradient(p)

@@ -47,7 +47,7 @@ class _Database(Tradeoff):
 
     @property
     def threshold(self) -> float:
-        """ε~_X: least ε at which e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n is a posterior of the prior [WYZ §3].
+        """Threshold ε~_X: least ε at which e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n is a posterior of the prior [WYZ §3].
 
         That is, the channel with these rows, inverted, maps the prior to a distribution. For n = 1 it is
         log(1/min p - m + 1). The feasible levels are an interval [ε~_X, inf), because the kernels form a semigroup;
@@ -65,7 +65,7 @@ class _Database(Tradeoff):
         return mean_distance(self.threshold, self.n_records, self._n_symbols)
 
     def _check_closed_form(self, distortion: float) -> float:
-        """The distortion, if the closed form is for it."""
+        """Return the distortion if the closed form covers it; otherwise refuse it."""
         if distortion > self.largest * (1 + SAME):
             raise InvalidParameter(
                 f"distortion must lie between 0 and {self.largest:.12g} for the closed form, got {distortion:.12g}; "
@@ -74,7 +74,7 @@ class _Database(Tradeoff):
         return distortion
 
     def _level(self, distortion: float) -> float:
-        """h^-1(D), at least the threshold, for a distortion of the closed form."""
+        """Level h^-1(D), at least the threshold, for a distortion in the closed form's range."""
         return max(level_at(self._check_closed_form(distortion), self.n_records, self._n_symbols), self.threshold)
 
     def _privacy(self, distortion: float) -> float:
@@ -94,7 +94,7 @@ class _Database(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class _OnePrior(_Database):
-    """Families that E_i solves: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]."""
+    """Families solved by E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]."""
 
     prior: ArrayLike
     n_records: int = 1
@@ -250,7 +250,7 @@ class DatabaseDP(_Database):
 
 
 def _threshold(distribution: Vector) -> float:
-    """ε~_X of a prior with one axis a record."""
+    """Threshold ε~_X of a prior with one axis per record."""
     least = float(distribution.min())
     if least == 0:
         return math.inf
@@ -268,12 +268,12 @@ def _threshold(distribution: Vector) -> float:
 
 
 def _ratio(distribution: Vector) -> float:
-    """ε_X of a prior with one axis a record."""
+    """Level ε_X of a prior with one axis per record."""
     return prior_ratio(distribution.ravel(), hamming_neighbours(distribution.ndim, len(distribution)))
 
 
 def _weights(distribution: Vector, level: float) -> Vector:
-    """The prior taken back through the kernel of level ε, up to a positive factor: one iff all entries are >= 0."""
+    """Prior mapped back by the kernel of level ε, up to a positive factor; valid iff all entries are >= 0."""
     ratio, gap, m = math.exp(-level), -math.expm1(-level), len(distribution)
     for axis in range(distribution.ndim):
         # (1 + (m-1) r) I - r J, with 1 + (m-1) r = (1 - r) + m r: uniform distributions lose nothing to cancellation.

@@ -1,4 +1,4 @@
-"""Linear programs over the cells of a channel, and the level and the distortion of what they propose.
+"""Linear programs over the cells of a channel, and the level and distortion of their solutions.
 
 A solver keeps absolute tolerances and drops coefficients below 1e-9. So whoever states a program here states it in
 units: costs divided by the largest that matters, cells that cannot carry mass left out, and no e**-ε that a
@@ -31,7 +31,7 @@ _RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Distributions and distortions in units: the least distortion of a row taken off, the largest made 1.
+    """Distributions and distortions in units: each row's least distortion subtracted, the largest scaled to 1.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Problem:
 
     @property
     def constants(self) -> Vector:
-        """Cost above the floor of releasing y whatever x is, shape (k, n_y)."""
+        """Cost above the floor of releasing y for every x, shape (k, n_y)."""
         return self.distributions @ self.d
 
     def costs(self) -> Vector:
@@ -63,12 +63,12 @@ class Problem:
         return float((self.distributions @ (self.d * channel).sum(axis=1)).max())
 
     def distortion(self, channel: Vector) -> float:
-        """Distortion of a channel as it was asked for."""
+        """Distortion of a channel in the user's terms."""
         return self.unit * float((self.floor + self.distributions @ (self.d * channel).sum(axis=1)).max())
 
 
 class Program:
-    """Least cost over the allowed cells of p(y|x) and whatever variables a notion adds; all are >= 0."""
+    """Program of least cost over the allowed cells of p(y|x) and the variables of a notion; all are >= 0."""
 
     def __init__(self, allowed: Mask) -> None:
         self.allowed = allowed
@@ -79,27 +79,27 @@ class Program:
         self._totals: list[_Rows] = []
 
     def new(self, size: int) -> Index:
-        """Further variables."""
+        """Add variables."""
         self.n_variables += size
         return np.arange(self.n_variables - size, self.n_variables)
 
     def require(self, variables: Index, coefficients: ArrayLike, limit: float = 0.0) -> None:
-        """Σ coefficients * variables <= limit in each row of the arrays; variable -1 is a cell left out."""
+        """Add constraints Σ coefficients * variables <= limit, one per row; variable -1 is a removed cell."""
         self._limits.append((variables, coefficients, limit))
 
     def balance(self, variables: Index, coefficients: ArrayLike, total: float) -> None:
-        """Σ coefficients * variables = total in each row of the arrays."""
+        """Add constraints Σ coefficients * variables = total, one per row."""
         self._totals.append((variables, coefficients, total))
 
     def worst(self, variables: Index, costs: Vector) -> tuple[Index, Vector]:
-        """Return the objective for the least largest cost under any source, a row of ``costs`` each, in units."""
+        """Return the objective that minimises the largest cost under any source, one row of ``costs`` each."""
         worst, shape = self.new(1), (len(costs), 1)
         table = np.hstack([np.broadcast_to(variables, costs.shape), np.broadcast_to(worst, shape)])
         self.require(table, np.hstack([costs / (costs.max() or 1.0), np.full(shape, -1.0)]))
         return worst, np.ones(1)
 
     def least(self, variables: Index, costs: Vector) -> Vector:
-        """Values of all variables at the least Σ costs * variables."""
+        """Values of all variables at the minimum of Σ costs * variables."""
         from scipy.optimize import linprog
 
         cost = np.zeros(self.n_variables)
@@ -112,7 +112,7 @@ class Program:
         return np.maximum(solution.x, 0.0)
 
     def shares(self, values: Vector) -> Vector:
-        """The cells as a matrix; 0 where left out, and where the solver's tolerance is all there is."""
+        """Cells as a matrix; 0 for removed cells and for values below the solver's tolerance."""
         shares = np.zeros(self.allowed.shape)
         shares[self.allowed] = values[self.cells[self.allowed]]
         # Below the tolerance of the solver: not mass.
@@ -133,7 +133,7 @@ def _system(blocks: list[_Rows], n_variables: int) -> tuple[sparse.csr_array | N
 
 
 def make_problem(distributions: Vector, distances: ArrayLike) -> Problem:
-    """Distributions (k, n_x) and distortions (n_x, n_y) that fit together, in units."""
+    """Return matching distributions (k, n_x) and distortions (n_x, n_y), in units."""
     d = doubles(distances, InvalidParameter("distances must be a matrix of numbers"))
     if d.ndim != 2 or not d.size or d.shape[0] != distributions.shape[1]:
         raise InvalidParameter(
@@ -187,19 +187,19 @@ def maximal_leakage_level(channel: Vector) -> float:
 
 
 def constant(channel: Vector) -> bool:
-    """Return whether all inputs release the very same distribution."""
+    """Return whether all inputs release exactly the same distribution."""
     return bool((channel == channel[0]).all())
 
 
 def round_up(level: float) -> float:
-    """A level no smaller than the one a measurement may have rounded down."""
+    """Round a measured level up, by the error of its measurement."""
     return level * (1 + _RELATIVE) + _ABSOLUTE
 
 
 def build_for_level(
     build: Callable[[float], Vector], level: float, measure: Callable[[Vector], float]
 ) -> tuple[Vector, float] | None:
-    """Channel whose measured level is at most the one asked for, built a little below it where rounding needs that.
+    """Channel whose measured level is at most the requested one, built slightly below it if rounding requires.
 
     None where no attempt stays within the level.
     """

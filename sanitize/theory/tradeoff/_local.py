@@ -22,7 +22,7 @@ _FIXED_POINTS, _SETTLED = 200, 1e-14
 
 
 def best_constant(problem: Problem) -> Vector:
-    """The distribution of Y, released whatever x is, of the least largest cost; shape (n_x, n_y)."""
+    """Output distribution, the same for every x, of least largest cost; shape (n_x, n_y)."""
     constants = problem.constants
     distribution = np.zeros(constants.shape[1])
     if len(constants) == 1:
@@ -36,7 +36,7 @@ def best_constant(problem: Problem) -> Vector:
 
 
 def sharp_part(problem: Problem, eps: float) -> Vector:
-    """The channel V of the optimal ε-LDP channel, ε > 0."""
+    """Channel V in the optimal ε-LDP channel, ε > 0."""
     shrink = math.exp(-eps)
     worth = _worth_it(problem, shrink / -math.expm1(-eps))
     opened = np.flatnonzero(worth.any(axis=0))
@@ -54,7 +54,7 @@ def sharp_part(problem: Problem, eps: float) -> Vector:
 
 
 def blend_floor(sharp: Vector, eps: float) -> Vector:
-    """(l + (e**ε - 1) V) / (Σ l + e**ε - 1), l_y = max_x V(y|x)."""
+    """Channel (l + (e**ε - 1) V) / (Σ l + e**ε - 1), l_y = max_x V(y|x)."""
     low = sharp.max(axis=0)
     if eps == 0:
         return np.tile(low / low.sum(), (len(sharp), 1))
@@ -63,7 +63,7 @@ def blend_floor(sharp: Vector, eps: float) -> Vector:
 
 
 def _worth_it(problem: Problem, odds: float) -> Mask:
-    """Cells that an optimal V may use: not those dearer than opening another output for that input alone."""
+    """Cells that an optimal V may use: none that costs more than another output opened for that input alone."""
     costs, opening, nearest = problem.costs(), odds * problem.constants, problem.d.argmin(axis=1)
     if len(costs) > 1:
         return (costs <= opening[:, nearest, None]).any(axis=0) | (problem.d == 0)
@@ -79,7 +79,7 @@ def _worth_it(problem: Problem, odds: float) -> Mask:
 
 
 def identifiable_part(problem: Problem, eps: float) -> Vector:
-    """U(x, y) of the optimal ε-identifiable joint distribution U + e**-ε L_y, L_y >= max_x U(x, y) / (1 - e**-ε)."""
+    """Part U of the optimal ε-identifiable joint distribution U + e**-ε L_y, L_y >= max_x U(x, y) / (1 - e**-ε)."""
     p, d = problem.distributions[0], problem.d
     shrink, every = math.exp(-eps), d.sum(axis=0)
     odds, allowed = shrink / -math.expm1(-eps), np.ones_like(d, dtype=bool)
@@ -96,7 +96,7 @@ def identifiable_part(problem: Problem, eps: float) -> Vector:
 
 
 def _floor_program(allowed: Mask, p: Vector, scale: Vector, eps: float) -> tuple[Program, Index]:
-    """Cells in units of their inputs and L_y in units of ``scale``: p U <= (1 - e**-ε) L, and rows with L sum to 1."""
+    """Program in units of inputs, L_y in units of ``scale``: p U <= (1 - e**-ε) L, and rows with L sum to 1."""
     program, (x, y) = Program(allowed), np.nonzero(allowed)
     low, total, ratio = program.new(len(scale)), program.new(1), p[x] / scale[y]
     sides = np.minimum(ratio, 1.0), math.expm1(-eps) * np.minimum(1 / ratio, 1.0)
@@ -108,7 +108,7 @@ def _floor_program(allowed: Mask, p: Vector, scale: Vector, eps: float) -> tuple
 
 
 def identifiable(problem: Problem, part: Vector, eps: float) -> Vector:
-    """Channel of an ε-identifiable joint distribution close to U + e**-ε L, its rows brought back to the prior."""
+    """Channel of an ε-identifiable joint distribution close to U + e**-ε L, with rows rescaled to the prior."""
     p = problem.distributions[0]
     settled = _fixed_point(p, part, eps) if eps > 0 else None
     if settled is not None:
@@ -117,12 +117,12 @@ def identifiable(problem: Problem, part: Vector, eps: float) -> Vector:
 
 
 def with_floor(part: Vector, eps: float) -> Vector:
-    """U + e**-ε L with the least L that U allows."""
+    """Joint U + e**-ε L with the least L that U allows."""
     return part + part.max(axis=0) / math.expm1(eps) if eps > 0 else part
 
 
 def _fixed_point(p: Vector, part: Vector, eps: float) -> Vector | None:
-    """U + e**-ε L with the rows of U scaled until they sum to P(x) - e**-ε Σ L; None if that does not settle."""
+    """Joint U + e**-ε L with the rows of U scaled to sum to P(x) - e**-ε Σ L; None without convergence."""
     u, odds = part, 1 / math.expm1(eps)
     for _ in range(_FIXED_POINTS):
         remainder, sums = p - odds * u.max(axis=0).sum(), u.sum(axis=1)
@@ -136,7 +136,7 @@ def _fixed_point(p: Vector, part: Vector, eps: float) -> Vector | None:
 
 
 def fill_rows(problem: Problem, joint: Vector, eps: float, weights: Vector, steps: Vector) -> Vector:
-    """Channel of a nearly private distribution, made private.
+    """Channel of an almost private distribution, made private.
 
     Its cells are raised to what their neighbours demand. As much of that is taken as leaves each input a rest that
     is private too; all the rests go to one output.
@@ -157,12 +157,12 @@ def fill_rows(problem: Problem, joint: Vector, eps: float, weights: Vector, step
 
 
 def raise_cells(joint: Vector, eps: float, steps: Vector) -> Vector:
-    """Every cell raised to e**(-ε steps) of what any other input has there."""
+    """Raise every cell to at least e**(-ε steps) times the cell of any other input."""
     return np.stack([(np.exp(-eps * steps[x])[:, None] * joint).max(axis=0) for x in range(len(joint))])
 
 
 def steps_between(pairs: Codes, size: int) -> Vector:
-    """Fewest steps from input to input over ordered pairs of neighbours; inf where no path leads."""
+    """Fewest steps between inputs over ordered pairs of neighbours; inf if no path exists."""
     from scipy.sparse.csgraph import shortest_path
 
     graph = sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))

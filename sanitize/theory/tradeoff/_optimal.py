@@ -66,7 +66,7 @@ _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18
 
 
 class _Program(Tradeoff):
-    """Families that are computed: the channel at a level or a distortion, measured, is what is stated."""
+    """Families computed by programs: the stated value is measured on the channel at a level or distortion."""
 
     distances: ArrayLike
     neighbours: ArrayLike | None = None
@@ -223,7 +223,7 @@ class OptimalIdentifiability(_Program):
         self._pose(single_distribution(self.prior)[None])
         if (self._problem.distributions == 0).any():
             raise InvalidDistribution(
-                "prior must have positive entries: beside a letter of probability 0 no finite level holds"
+                "prior must have positive entries: if a letter has probability 0, no finite level holds"
             )
 
     def _channel_for_level(self, level: float) -> OptimalChannel:
@@ -232,7 +232,7 @@ class OptimalIdentifiability(_Program):
         least = prior_ratio(distribution, self.neighbours)
         if level < least * (1 - SAME) - SAME:
             raise InvalidParameter(
-                f"level must be at least {least:.12g}, what the prior alone tells apart, got {level:.12g}"
+                f"level must be at least {least:.12g}, the level of the prior alone, got {level:.12g}"
             )
 
         def measure(channel: Vector) -> float:
@@ -357,7 +357,9 @@ class OptimalSibson(_Program):
         solution = least_information(information, problem.d[possible], float(limits[0]) * (1 - SAME), gap)
         value = information.nats(solution.value)
         if value - information.nats(max(solution.lower, 0.0)) > self.tol:
-            raise InvalidParameter(f"tol must be one that doubles can prove at this distortion, got {self.tol:g}")
+            raise InvalidParameter(
+                f"tol must be large enough to be proved in double precision at this distortion, got {self.tol:g}"
+            )
         channel[possible] = solution.channel
         channel[~possible, int((distribution[possible] @ solution.channel).argmax())] = 1.0
         return self._make_optimal((channel, round_up(value)))

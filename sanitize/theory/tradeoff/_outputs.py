@@ -22,7 +22,7 @@ _TOLERANCE = 1e-9
 
 
 def least_leakage(problem: Problem, limit: float) -> Vector:
-    """Channel of the least Σ_y max_x p(y|x) whose cost above the floor is at most the limit under its one distribution.
+    """Channel of least Σ_y max_x p(y|x) whose cost above the floor is within the limit under its one distribution.
 
     The trade-off is a polygon. Each of its edges has a slope, at which a program without limits, in costs of the
     order of 1, finds both of its ends; the answer lies on the edge over the limit.
@@ -45,7 +45,7 @@ def least_leakage(problem: Problem, limit: float) -> Vector:
 
 
 def _corner(costs: Vector, slope: float) -> Vector:
-    """Channel of the least Σ_y max_x p(y|x) + slope * cost."""
+    """Channel of least Σ_y max_x p(y|x) + slope * cost."""
     allowed: Mask
     if math.isinf(slope):
         allowed, weighted = np.asarray(costs == 0), np.zeros_like(costs)
@@ -63,7 +63,7 @@ def _corner(costs: Vector, slope: float) -> Vector:
 
 
 def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
-    """Least leakage of several distributions, each with its limit, as one program."""
+    """Channel of least leakage under several distributions, each with its limit, as one program."""
     costs = problem.costs()
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(costs == 0, 0.0, costs / limits[:, None, None])
@@ -120,7 +120,7 @@ def least_informative(problem: Problem, eps: float) -> Vector:
 
 
 def cap_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
-    """Rows that tell more than ε of their input blended with p_Y, each as little as needed."""
+    """Blend rows that reveal more than ε with p_Y, each as little as needed."""
     p, growth = problem.distributions[0], math.exp(eps)
     capped = channel
     for _ in range(20):
@@ -137,7 +137,7 @@ def cap_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
 
 
 def mix_noiseless(problem: Problem, channel: Vector, delta: float) -> Vector:
-    """The noiseless choice with probability δ, of several the one the channel likes best, else the channel."""
+    """Mixture of the noiseless choice with probability δ, the one that the channel favours, and the channel."""
     nearest = np.where(problem.d == 0, channel, -1.0).argmax(axis=1)
     share = delta if delta == 1 else max(0.0, delta - 4.5e-16)  # a cell near 1 is known no better
     mixed = (1 - share) * channel
@@ -146,7 +146,7 @@ def mix_noiseless(problem: Problem, channel: Vector, delta: float) -> Vector:
 
 
 def improve_by_events(problem: Problem, eps: float, delta: float, pairs: Codes, baseline: Vector) -> Vector | None:
-    """A channel that costs less than the known one, up to the tolerance of a solver; None if there is none."""
+    """Channel that costs less than the known one, up to a solver's tolerance; None if there is none."""
     # From this level on a solver's tolerance is more than an event could gain.
     if eps > 12.0 or not 0 < delta < 1:
         return None
@@ -171,7 +171,7 @@ def improve_by_events(problem: Problem, eps: float, delta: float, pairs: Codes, 
 
 
 def cap_events(problem: Problem, channel: Vector, eps: float, delta: float, pairs: Codes) -> Vector:
-    """The channel blended with a constant one so that no event exceeds δ."""
+    """Blend the channel with a constant one so that no event exceeds δ."""
     over = max(0.0, float(_events(channel, pairs, eps)[0].max()) - delta)
     return channel + over / (delta + over) * (best_constant(problem) - channel)
 

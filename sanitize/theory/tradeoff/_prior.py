@@ -214,7 +214,7 @@ class PriorMaximalLeakage(Tradeoff):
         return matrix
 
     def _letter_counts(self, distortion: float) -> Iterator[tuple[int, float]]:
-        """Yield how many letters are released under each prior, and the share of the last of them that is kept."""
+        """Yield the number of letters released under each prior, and the kept share of the last of them."""
         for tails in self._tails:
             shown = int((tails > distortion).sum())
             if shown < 2:
@@ -233,12 +233,12 @@ def likeliest_first(masses: Vector) -> Codes:
 
 
 def cumulative_tails(ranked: Vector) -> Vector:
-    """T_k = Σ_{i>k} P_i for k = 0..m, of a distribution sorted from its likeliest letter."""
+    """Tails T_k = Σ_{i>k} P_i for k = 0..m, of a distribution sorted from its likeliest letter."""
     return np.append(np.cumsum(ranked[::-1])[::-1], 0.0)
 
 
 def product_channel(channels: list[Any]) -> Vector:
-    """Matrix of the channel of all records, each through its own; databases in lexicographic order."""
+    """Channel matrix of all records, each through its own channel; databases in lexicographic order."""
     size = math.prod(len(channel) for channel in channels)
     if size**2 > DENSE_CELLS:
         raise InvalidParameter(f"the channel of all records must have at most 2**25 cells, got {size} x {size}")

@@ -1,4 +1,4 @@
-"""Databases under the Hamming distance: distances, shells, the symmetric channel, and what leaks least on shells.
+"""Databases under the Hamming distance: distances, shells, the symmetric channel, and least leakage on shells.
 
 What a symmetric channel tells is a function of how much probability it puts on each shell of databases at distance
 j. The best distribution is uniform on a ball (order inf), or g_j ~ (1 - kj)_+**(1/(α-1)) on the shells (order α).
@@ -92,7 +92,7 @@ class ShellPath:
         return distortion, max(0.0, information), log_g - log_z
 
     def crossing(self, above: Callable[[Distribution], float]) -> Distribution:
-        """Point where a function that grows with the distortion crosses 0."""
+        """Point where an increasing function of the distortion crosses 0."""
         # The distribution with shells below J only grows with J; J = 1 is no distortion.
         low = 1 + bisect_left(
             range(2, self.n + 1), x=True, key=lambda last: above(self.distribution(last, -math.inf)) >= 0
@@ -139,13 +139,13 @@ def hamming_distances(n_records: int, n_symbols: int) -> NDArray[np.int64]:
 
 
 def mean_distance(level: float, n: int, m: int) -> float:
-    """h(ε) = n/(1 + e**ε/(m-1)), the mean distance of the symmetric channel [WYZ eq. 32]."""
+    """Mean distance h(ε) = n/(1 + e**ε/(m-1)) of the symmetric channel [WYZ eq. 32]."""
     scaled = (m - 1) * math.exp(-level)
     return n * scaled / (1 + scaled)
 
 
 def level_at(distance: float, n: int, m: int) -> float:
-    """h^-1(D) = log(n/D - 1) + log(m-1) [WYZ eq. 17], from inf at 0 to 0 at n(m-1)/m and beyond."""
+    """Level h^-1(D) = log(n/D - 1) + log(m-1) [WYZ eq. 17], from inf at 0 to 0 at n(m-1)/m and beyond."""
     if distance == 0:
         return math.inf
     if distance * m >= n * (m - 1):
@@ -161,7 +161,7 @@ def symmetric(level: float, n: int, m: int) -> Vector:
 
 
 def shell_sizes(n: int, m: int) -> Iterator[int]:
-    """N_j = C(n, j)(m-1)**j databases at distance j = 0..n, exact, each from the one before.
+    """Number N_j = C(n, j)(m-1)**j of databases at distance j = 0..n, exact, each from the one before.
 
     Whoever stops early has not paid for the rest.
     """

@@ -1,4 +1,4 @@
-"""Parts that all families of trade-offs share: three functions, checks of their arguments, inverses."""
+"""Common parts of all families of trade-offs: three functions, checks of their arguments, inverses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tradeoff(ABC):
     """
 
     def privacy(self, distortion: float) -> float:
-        """Least level of a channel whose distortion is at most D, in nats; inf where no finite level suffices."""
+        """Least level of a channel with distortion at most D, in nats; inf if no finite level suffices."""
         return self._privacy(self._check_distortion(distortion))
 
     def distortion(self, level: float) -> float:
@@ -85,7 +85,7 @@ class PrivacyInterval:
 
 @dataclass(frozen=True, eq=False)
 class OptimalChannel:
-    """A channel that no other beats at its privacy level or distortion; `Channel.from_matrix` makes one to release.
+    """Channel that no other beats at its privacy level or distortion; `Channel.from_matrix` makes one to release.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class OptimalChannel:
 
 
 def check_priors(priors: ArrayLike) -> Vector:
-    """One distribution (m,) or several (k, m), as rows."""
+    """Return one distribution (m,) or several (k, m), as rows."""
     table = doubles(priors, InvalidDistribution("prior must be one distribution (m,) or several (k, m) of numbers"))
     if table.ndim not in (1, 2) or not table.size:
         raise InvalidDistribution(f"prior must be one distribution (m,) or several (k, m), got shape {table.shape}")
@@ -111,7 +111,7 @@ def check_priors(priors: ArrayLike) -> Vector:
 
 
 def single_distribution(prior: ArrayLike) -> Vector:
-    """The only distribution (m,)."""
+    """Return the only distribution (m,)."""
     distributions = check_priors(prior)
     if len(distributions) > 1:
         raise InvalidDistribution(
@@ -121,7 +121,7 @@ def single_distribution(prior: ArrayLike) -> Vector:
 
 
 def smallest_level(value: Callable[[float], float], target: float) -> float:
-    """The least t >= 0 where an increasing value(t) reaches the target; inf if it does not up to t = 700."""
+    """Least t >= 0 at which an increasing value(t) reaches the target; inf if not up to t = 700."""
     if value(0.0) >= target:
         return 0.0
     high = 1.0
@@ -145,7 +145,7 @@ def root_between(function: Callable[[float], float], low: float, high: float) ->
 def least_argument(
     design: Callable[[float], OptimalChannel | None], value: Callable[[OptimalChannel], float], aim: float
 ) -> OptimalChannel | None:
-    """Design at the least t >= 0 whose value is at most the aim; None if there is none up to t = 700.
+    """Design at the least t >= 0 whose value is at most the target; None if there is none up to t = 700.
 
     The value falls as t grows; where there is no design, t is too small.
     """

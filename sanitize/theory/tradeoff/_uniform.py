@@ -28,7 +28,7 @@ from sanitize.theory.tradeoff._tradeoff import Tradeoff, smallest_level
 
 @dataclass(frozen=True)
 class _Uniform(Tradeoff):
-    """Families that the symmetric channel solves: what it loses is an increasing function of its level ε."""
+    """Families solved by the symmetric channel: its leakage increases with its level ε."""
 
     n_records: int
     n_symbols: int
@@ -96,7 +96,7 @@ class UniformDP(_Uniform):
         vars(self)["delta"] = number("delta", self.delta, 0, 1)
 
     def entrywise_privacy(self, distortion: float) -> float:
-        """ε if p(y|x) <= e**ε p(y|x') + δ is asked of single outputs only: h^-1(D/(1 - m**(n-1) δ)).
+        """Least ε with p(y|x) <= e**ε p(y|x') + δ for single outputs only: h^-1(D/(1 - m**(n-1) δ)).
 
         For comparison with [ZB Def. 3.2, Thm 9, 17.2]; not a privacy notion. A channel that reveals x together with a
         uniform tag of 1/δ values meets it at ε = 0. For n = 1 it is `privacy`.
@@ -189,7 +189,7 @@ class UniformSibson(_UniformOfOrder):
     """
 
     def product_bound(self, distortion: float) -> float:
-        """Information of n symmetric channels, one a record: n times one record's at D/n [ZB Thm 7, 17].
+        """Information of n symmetric channels, one per record: n times one record's at D/n [ZB Thm 7, 17].
 
         What the paper prints. The least among products of identical factors (Lemma 16.2 holds for those only),
         among all channels for n = 1 or α = 1; else an upper bound, n log(m(1-D/n)) at α = inf.

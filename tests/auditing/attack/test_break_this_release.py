@@ -25,7 +25,7 @@ class Mine(sz.auditing.attack.Attack):
 
 @pytest.fixture
 def script():
-    return runpy.run_path(str(ROOT / "benchmarks" / "break_this_release.py"))
+    return runpy.run_path(str(ROOT / "studies" / "break_this_release.py"))
 
 
 def test_the_files_hold_released_columns_and_no_secret(script):
@@ -51,4 +51,5 @@ def test_an_attack_of_a_file_is_scored_on_fresh_releases(script, tmp_path, capsy
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.startswith("draw 1, ")]) == 3
     assert len([line for line in lines if line.startswith("  Mine (membership): ")]) == 3
-    assert not any("promised refuted" in line for line in lines)
+    # Each of the three is refuted for nothing once in twenty at most, and two of them less than once in a hundred.
+    assert sum("promised refuted" in line for line in lines) < 2

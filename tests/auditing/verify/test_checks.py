@@ -132,7 +132,7 @@ def test_a_release_as_text_passes_and_its_faults_are_caught(folder):
     found = verify_file(target, folder / "raw.parquet", sanitizer, rows="keep")
     assert_caught(found, "columns", "'illness' should not be there")
     target.write_text("\n".join([lines[0], "Aa,no number,3", *lines[2:]]) + "\n")
-    with pytest.raises(ColumnError, match="'floor' of the release holds text that is no int64"):
+    with pytest.raises(ColumnError, match="'floor' of the release holds text that is not of the type int64"):
         verify_file(target, folder / "raw.parquet", sanitizer, rows="keep")
 
 
@@ -277,7 +277,7 @@ def test_a_key_used_twice_is_caught(folder):
 def test_a_shuffle_that_does_not_shuffle_is_caught(folder):
     target = release(folder, response(), rows="keep")
     found = verify_file(target, folder / "raw.parquet", response(), rows="shuffle")
-    assert_caught(found, "order", "rows stand where their rows in the source stand")
+    assert_caught(found, "order", "rows have the places of their rows in the raw table")
 
 
 def test_a_merged_group_that_stands_together_is_caught(folder):

@@ -166,9 +166,9 @@ def writer(path, _):
         (another_order, "rows", "is not what the key draws"),
         (fewer_rows, "rows", "2999 rows, and the release has 3000"),
         (another_column, "rows", "other columns or types"),
-        (row_groups, "form", "other bytes than this library writes"),
-        (metadata, "form", "other bytes than this library writes"),
-        (writer, "form", "other bytes than this library writes"),
+        (row_groups, "form", "the bytes differ from those that this library writes"),
+        (metadata, "form", "the bytes differ from those that this library writes"),
+        (writer, "form", "the bytes differ from those that this library writes"),
     ],
 )
 def test_what_the_key_does_not_draw_is_refused(fault, name, words, place):
@@ -255,16 +255,16 @@ def test_what_cannot_be_drawn_again_has_no_receipt(place):
     )
     refused = [
         (private, "the noise of the fit is forgotten"),
-        (SubsetMerging(BUDGET, **ROLES, random_state=3), "whoever guesses a seed"),
-        (SubsetMerging(BUDGET, **ROLES, random_state=np.random.default_rng(3)), "whoever guesses a seed"),
+        (SubsetMerging(BUDGET, **ROLES, random_state=3), "anyone who guesses a seed"),
+        (SubsetMerging(BUDGET, **ROLES, random_state=np.random.default_rng(3)), "anyone who guesses a seed"),
         (SubsetMerging(Own(lower=1.0, upper=0.5), **ROLES), "budget"),
     ]
     for sanitizer, words in refused:
         with pytest.raises(InvalidParameter, match=words):
             release(place, sanitizer)
-    with pytest.raises(TargetError, match="would lie beside the release"):
+    with pytest.raises(TargetError, match="would be next to the release"):
         release_file(place / "raw.parquet", place / "out.parquet", MADE["merging"](), receipt=place / "r")
-    with pytest.raises(TargetError, match="would lie beside the release"):
+    with pytest.raises(TargetError, match="would be next to the release"):
         release_file(place / "raw", place / "out", MADE["merging"](), receipt=place / "out" / "r")
     (place / "own" / "r").write_text("mine")
     with pytest.raises(TargetExists):
@@ -288,7 +288,7 @@ def test_what_a_saved_channel_released_is_drawn_again(place):
     release_file(place / "bare.parquet", files[0], saved, receipt=place / "own" / "r", force=True)
     found = verify_file(files[0], place / "bare.parquet", saved, receipt=place / "own" / "r")
     assert found.ok, found.to_text()
-    assert "no secrets to measure it on" in found.to_text()
+    assert "no sensitive columns to measure it on" in found.to_text()
     tight = SavedRelease.of(SubsetMerging(sz.LiftBudget(lower=0.2, upper=0.1), **ROLES).fit(people(0)))
     leaking = pq.read_table(files[1]).to_pandas()
     leaking["ill"] = np.where(leaking["town"] == leaking["town"].iloc[0], "yes", "no")
@@ -314,7 +314,7 @@ def test_receipts_from_the_command_line(place, monkeypatch, capsys):
     assert (code, out.split("\n")[0]) == (0, "VERIFIED (drawn again by its receipt)")
     code, _, err = run("release", "raw.csv", "-o", "two.csv", *design, "--receipt", "r")
     assert code != 0
-    assert_line(err, "would lie beside the release")
+    assert_line(err, "would be next to the release")
     lines = (place / "out.csv").read_text().split("\n")
     (place / "out.csv").write_text("\n".join([lines[0], *sorted(lines[1:-1]), ""]))
     assert run("verify", "out.csv", "--source", "raw.csv", *design, "--receipt", "own/r")[0] == 1

@@ -46,7 +46,7 @@ EDGES = st.lists(st.one_of(st.floats(-100, 100), st.floats(-1e20, 1e20), st.samp
 @example([0.25, 0.5, 3.0])
 def test_whole_numbers_are_drawn_exactly(edges):
     if math.ceil(edges[0]) > math.floor(edges[-1]):
-        with pytest.raises(InvalidParameter, match="'x' hold no whole number"):
+        with pytest.raises(InvalidParameter, match="'x' contain no whole number"):
             Bins.from_edges("x", edges, pa.int64())
         return
     bins = Bins.from_edges("x", edges, pa.int64())

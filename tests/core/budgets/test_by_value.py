@@ -142,7 +142,7 @@ def test_limits_out_of_their_range_are_refused(sides, words) -> None:
 
 
 def test_names_are_of_one_sensitive_column() -> None:
-    with pytest.raises(InvalidBudget, match="one sensitive column, not of 'ill', 'sex'; make one column of them"):
+    with pytest.raises(InvalidBudget, match="need one sensitive column, got 'ill', 'sex'; make one column of them"):
         BUDGET.excess(joint_of(SECRETS, sex=["f", "m", "f"]))
 
 
@@ -278,7 +278,7 @@ def test_a_sample_is_not_said_to_be_within_limits_that_the_worst_case_was_not_he
     report = sz.SubsetMerging(budget, sensitive="ill", public=["town", "age"]).fit(fitted[0]).report_
     worst = {line.name: line for line in report.measures if line.name.startswith("worst_")}
     assert worst["worst_max_log_lift"].after < worst["worst_max_log_lift"].bound
-    assert "if they are a sample, which limit may be off is not known" in report.to_dict()["verdict"]["sentence"]
+    assert "if they are a sample, which limit may be exceeded is not known" in report.to_dict()["verdict"]["sentence"]
     assert report._worst.excess(limits_for(budget, report._after.sensitive)).max() > 0
 
 

@@ -144,5 +144,5 @@ def test_bad_budgets_are_refused_by_name():
 
 
 def test_it_is_said_in_words():
-    assert budget_words(CVaRLiftBudget(0.5, 0.05)).startswith("log of the mean lift over the most telling 0.05")
+    assert budget_words(CVaRLiftBudget(0.5, 0.05)).startswith("log of the mean lift over the most revealing 0.05")
     assert budget_words(CVaRLiftBudget(math.inf, 0.05)).startswith("no limit")

@@ -414,7 +414,7 @@ def test_the_verdict_of_an_estimator_is_about_the_whole_set(estimator):
     worst = [max(found["worst_max_log_lift"], -found["worst_min_log_lift"]) for found in figures]
     assert worst[0] > 0.5 >= worst[1] - 1e-9
     assert "THESE ROWS ONLY" in plain.report_.to_text()
-    assert "whatever these rows were drawn from, if it has no other values (95 % sure)" in " ".join(
+    assert "the population of these rows, if it has no other values (95 % sure)" in " ".join(
         robust.report_.to_text().split()
     )
     assert robust.report_.to_dict()["verdict"]["confidence"] == 0.95
@@ -437,7 +437,7 @@ def test_pooling_of_rare_symbols_is_part_of_what_is_covered():
 
 def test_what_confidence_cannot_speak_of_is_refused():
     df = table(500).assign(age=np.arange(500.0) % 70)
-    with pytest.raises(InvalidParameter, match="smoothing is a prior"):
+    with pytest.raises(InvalidParameter, match="smoothing and confidence"):
         Watchdog(LiftBudget.symmetric(1.0), sensitive="illness", public="town", smoothing=0.5, confidence=0.9).fit(df)
     with pytest.raises(ColumnError, match="declare the edges"):
         Watchdog(
@@ -498,5 +498,5 @@ def test_of_a_source_with_values_that_no_row_has_the_intervals_miss():
 def test_pages_that_promise_for_the_source_say_for_which_values(page):
     words = " ".join((Path(__file__).parents[3] / page).read_text(encoding="utf-8").split())
     assert "confidence" in words
-    assert re.search("values seen|no other values|all that the source has", words)
+    assert re.search("values seen|no other values|values occur in (the|your) rows", words)
     assert "whatever the true distribution" not in words

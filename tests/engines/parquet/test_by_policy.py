@@ -84,5 +84,5 @@ def test_units_and_what_is_no_releaser_are_refused(raw, tmp_path):
     with pytest.raises(InvalidParameter, match="belong to units"):
         sz.release_file(raw, tmp_path / "a.parquet", policy(tmp_path, by_unit))
     for wrong in (tmp_path / "a.parquet", "a.parquet", None):
-        with pytest.raises(InvalidParameter, match="what releases comes last"):
+        with pytest.raises(InvalidParameter, match="the last argument must be"):
             sz.release_file(raw, merging(), wrong)

@@ -144,7 +144,7 @@ def test_any_budget_judges_the_order(budget, tmp_path):
     plan(write(tmp_path / "honest.parquet", np.random.default_rng(2).integers(0, 2, N)), budget=budget)
     with pytest.raises(RowOrderLeak) as caught:
         plan(write(tmp_path / "raw.parquet", ORDERS["runs of 10"]), budget=budget)
-    assert caught.value.where == "beside both neighbours"
+    assert caught.value.where == "next to both neighbours"
 
 
 def test_a_block_is_judged_by_the_least_share_that_chance_leaves_it(tmp_path):

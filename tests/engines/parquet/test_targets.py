@@ -84,10 +84,10 @@ def test_force_never_replaces_a_folder_by_a_file_or_a_file_by_a_folder(source, f
     (tmp_path / "out").mkdir()
     with pytest.raises(TargetExists):
         release_file(source, tmp_path / "out", merging())
-    with pytest.raises(TargetError, match="is not a regular file; it is left as it is"):
+    with pytest.raises(TargetError, match="is not a regular file; it was not replaced"):
         release_file(source, tmp_path / "out", merging(), force=True)
     (tmp_path / "file").write_text("old")
-    with pytest.raises(TargetError, match="is not a folder; it is left as it is"):
+    with pytest.raises(TargetError, match="is not a folder; it was not replaced"):
         release_file(folder, tmp_path / "file", merging(), force=True)
     assert (tmp_path / "file").read_text() == "old"
 
@@ -96,12 +96,12 @@ def test_the_source_is_never_the_target(source, folder, tmp_path):
     before = source.read_bytes()
     (tmp_path / "link.parquet").symlink_to(source)
     for target in (source, tmp_path / "link.parquet", tmp_path / "x" / ".." / "raw.parquet"):
-        with pytest.raises(TargetError, match="is the source or lies inside it"):
+        with pytest.raises(TargetError, match="is the raw table or lies inside it"):
             release_file(source, target, merging(), force=True)
     for target in (folder, folder / "out", folder / "sex=SECRET_male" / "out.parquet"):
-        with pytest.raises(TargetError, match="is the source or lies inside it"):
+        with pytest.raises(TargetError, match="is the raw table or lies inside it"):
             release_file(folder, target, merging(), force=True)
-    with pytest.raises(TargetError, match="the source lies inside"):
+    with pytest.raises(TargetError, match="the raw table lies inside"):
         release_file(folder / "sex=SECRET_male", folder, merging(), force=True)
     assert source.read_bytes() == before
     assert (tmp_path / "link.parquet").is_symlink()
@@ -109,9 +109,9 @@ def test_the_source_is_never_the_target(source, folder, tmp_path):
 
 def test_a_missing_target_folder_is_named_before_the_source_is_counted(source, tmp_path, monkeypatch):
     monkeypatch.setattr(Sanitizer, "prepare", lambda *_, **__: pytest.fail("the source was read first"))
-    with pytest.raises(TargetError, match=r"the folder of .* does not exist; make it first"):
+    with pytest.raises(TargetError, match=r"the folder of .* does not exist; create it first"):
         release_file(source, tmp_path / "no" / "out.parquet", merging())
-    with pytest.raises(TargetError, match="make it first"):
+    with pytest.raises(TargetError, match="create it first"):
         release_file(source, source / "out.parquet", merging())
 
 

@@ -21,9 +21,11 @@ SAID = sz.TableDescription(weights="PWGTP")
 
 @pytest.fixture
 def table() -> pd.DataFrame:
-    town = RNG.choice(list("ABCD"), N_ROWS, p=[0.5, 0.3, 0.199, 0.001])
-    columns = {"ill": RNG.choice(["yes", "no"], N_ROWS), "town": town, "sex": RNG.choice(["f", "m"], N_ROWS)}
-    return pd.DataFrame(columns | {"PWGTP": np.where(columns["ill"] == "yes", 7.5, RNG.integers(20, 60, N_ROWS))})
+    rng = np.random.default_rng(0)
+    town = rng.choice(list("ABC"), N_ROWS, p=[0.5, 0.3, 0.2])
+    town[[5, 50, 500]] = "D"
+    columns = {"ill": rng.choice(["yes", "no"], N_ROWS), "town": town, "sex": rng.choice(["f", "m"], N_ROWS)}
+    return pd.DataFrame(columns | {"PWGTP": np.where(columns["ill"] == "yes", 7.5, rng.integers(20, 60, N_ROWS))})
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "parts"])
@@ -65,13 +67,18 @@ mechanism = "{mechanism}"
 """
 
 
-def test_a_policy_names_the_weights(table, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("mechanism", ["latent-classes", "subset-merging"])
+def test_a_policy_names_the_weights(mechanism, table, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table.to_csv("raw.csv", index=False)
-    (tmp_path / "p.toml").write_text(POLICY.format(mechanism="subset-merging"))
-    assert main(["release", "raw.csv", "-p", "p.toml", "-o", "out.csv"]) == 0
-    assert main(["verify", "out.csv", "--source", "raw.csv", "-p", "p.toml"]) == 0
+    (tmp_path / "p.toml").write_text(POLICY.format(mechanism=mechanism))
+    receipt = ["--receipt", "private/receipt"]
+    assert main(["release", "raw.csv", "-p", "p.toml", "-o", "out.csv", *receipt]) == 0
+    assert main(["verify", "out.csv", "--source", "raw.csv", "-p", "p.toml", *receipt]) == 0
+    assert "VERIFIED (drawn again" in capsys.readouterr().out
     assert main(["plan", "raw.csv", "-p", "p.toml"]) == 0
+    if mechanism == "latent-classes":
+        return
     by_python = plan_file("raw.csv", sz.SubsetMerging(BUDGET, **SETTINGS), description=SAID)
     planned = plan_file("raw.csv", sz.Policy.read("p.toml"))
     assert planned.summary | {"budget": ""} == by_python.summary | {"budget": ""}
@@ -98,10 +105,47 @@ def test_what_weights_have_no_meaning_for_is_refused(settings, more, says, table
     assert not (tmp_path / "out.csv").exists()
 
 
-@pytest.mark.parametrize("kind", [sz.LatentClassRelease, sz.BestSanitizer])
-def test_whole_tables_take_no_weights(kind, table, tmp_path):
-    with pytest.raises(InvalidParameter, match=f"the weights of the rows, 'PWGTP', are not for {kind.__name__}"):
-        sz.release_file(table, tmp_path / "out.csv", kind(BUDGET, **SETTINGS), description=SAID)
+def test_a_choice_among_mechanisms_takes_no_weights(table, tmp_path):
+    with pytest.raises(InvalidParameter, match="the weights of the rows, 'PWGTP', are not for BestSanitizer"):
+        sz.release_file(table, tmp_path / "out.csv", sz.BestSanitizer(BUDGET, **SETTINGS), description=SAID)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "keep"])
+def test_generated_rows_keep_the_limit_of_the_weighted_distribution(kind, tmp_path):
+    """Half of the rows are ill, a sixth of the people whom they stand for."""
+    ill = RNG.choice(["yes", "no"], N_ROWS)
+    answers = {f"q{j}": np.where(RNG.random(N_ROWS) < 0.7, ill, RNG.choice(["yes", "no"], N_ROWS)) for j in range(5)}
+    answers["q0"] = RNG.choice(["yes", "no"], N_ROWS)  # may be kept
+    weights = np.where(ill == "yes", 8, RNG.integers(20, 60, N_ROWS))
+    raw = pd.DataFrame({"ill": ill, **answers, "PWGTP": weights})
+    source = raw
+    if kind in ("csv", "parquet"):
+        source = tmp_path / f"raw.{kind}"
+        getattr(raw, f"to_{kind}")(source, index=False)
+    kept = {"keep": ["q0"]} if kind == "keep" else {}
+    made = sz.LatentClassRelease(
+        sz.LiftBudget(at_most=1.5, at_least=0.5),
+        sensitive="ill",
+        public=[n for n in answers if n not in kept.get("keep", [])],
+        **kept,
+    )
+    report = sz.release_file(source, tmp_path / "out.parquet", made, description=SAID, key=bytes(32))
+    out = pd.read_parquet(tmp_path / "out.parquet")
+    assert (report.n_rows, len(out), sorted(out.columns)) == (N_ROWS, N_ROWS, sorted(answers))
+    joint, released = made._joint, made._joint.pmf @ made.channel_.matrix
+    # What was counted is the weight of each row, and the limit is of that.
+    shares = dict(zip(joint.sensitive.levels[0].to_pylist(), joint.p_s, strict=True))
+    assert shares["yes"] == pytest.approx(weights[ill == "yes"].sum() / weights.sum(), rel=1e-12)
+    lifts = released / joint.p_s[:, None] / released.sum(axis=0)
+    assert lifts.max() <= 1.5 * (1 + 1e-9)
+    assert lifts.min() >= 0.5 * (1 - 1e-9)
+    assert lifts.max() > 1.4  # all of the limit is used
+    # Classes are counted in rows; what is written is as frequent as neither rows nor people, which the report says.
+    section = next(one for one in report.sections if one.name == "classes")
+    assert dict(section.rows)["rows of the smallest class"] <= N_ROWS / 2
+    assert 0.2 < (out["q1"] == "yes").mean() < (raw["q1"] == "yes").mean()
+    assert "each row is released once, without its weight" in " ".join(report.to_text().split())
+    assert report.relations is None or report.relations > 0.3
 
 
 @pytest.mark.parametrize("bad", [0, -1.5, np.nan, np.inf])

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper_mechanisms import paper_subset_merging
 from scipy.optimize import brentq
 
 import sanitize as sz
 from sanitize._util.formatting import cells
 from sanitize.errors import BudgetExceeded, InfeasibleTarget, InvalidBudget, InvalidParameter
-from sanitize.mechanisms import paper_subset_merging
 
 PMF = np.array([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
 JOINT = sz.JointDistribution.from_matrix(PMF)

@@ -24,10 +24,12 @@ import sanitize as sz
 from sanitize._util.declared import SchemaError, read, seal_text, to_builtin
 from sanitize._util.limits import BLOCK_ROWS
 from sanitize.errors import ColumnError
-from sanitize.release.classes import UNIT, LatentClassModel, couple_classes
+from sanitize.release.classes import UNIT, LatentClassModel, _fit, couple_classes
 from sanitize.release.classes._column import N_SHARES, ClassColumn
 from sanitize.release.classes._integers import STEPS, draw_states, powers_of_two
 from sanitize.release.classes._mixture import Mixture
+from sanitize.release.classes._numbers import threshold_counts
+from sanitize.release.classes._partition import ClassPartition
 
 KEY = sz.NoiseKey(bytes(range(32)))
 # What NumPy would do by newer vector instructions, under any of the names that its versions give them.
@@ -292,6 +294,47 @@ def test_what_a_column_determines_stays_so():
     assert (rows.name == "N" + rows.code.astype(str)).mean() > 0.99
 
 
+CODES = {
+    "numbers": lambda code: 1000 + 7 * code,
+    "texts": lambda code: np.char.add("H", code.astype(str)),
+    "decimals": lambda code: code / 4,
+    "days": lambda code: np.datetime64("2000-01-01") + (3 * code).astype("timedelta64[D]"),
+}
+
+
+@pytest.mark.parametrize("kind", CODES)
+@pytest.mark.parametrize("n_values", [40, *(pytest.param(n, marks=pytest.mark.slow) for n in (300, 2000))])
+def test_columns_that_a_code_determines_stay_so(kind, n_values):
+    """A hospital has one county, a number of beds and a day of opening, however it is named."""
+    rng = np.random.default_rng(0)
+    hospital, county = rng.permutation(np.repeat(np.arange(n_values), 60)), rng.integers(0, 20, n_values)
+    beds = rng.integers(50, 900, n_values)
+    opened = np.datetime64("1900-01-01") + rng.integers(0, 40_000, n_values).astype("timedelta64[D]")
+    law = {"county": np.char.add("C", county.astype(str)), "beds": beds, "opened": opened}
+    columns = {"hospital": CODES[kind](rng.permutation(n_values))[hospital]}
+    columns |= {name: values[hospital] for name, values in law.items()} | {"age": rng.integers(18, 90, len(hospital))}
+    rows = generated(LatentClassModel.fit(columns, KEY), columns).astype(str)
+    raw = pd.DataFrame(columns).astype(str)
+    known = rows[rows["hospital"].isin(raw["hospital"])]
+    assert len(known) >= 0.99 * len(rows)
+    right = raw.drop_duplicates("hospital").set_index("hospital").loc[known["hospital"]]
+    for name in law:
+        assert (known[name].to_numpy() == right[name].to_numpy()).mean() >= 0.99, name
+
+
+@pytest.mark.parametrize("n_exceptions", [0, 1, 5])
+def test_a_code_determines_a_name_though_a_sample_has_ten_rows_of_each(n_exceptions, monkeypatch):
+    """The sample finds the rule and all rows measure it, so that no exception of the first code is written either."""
+    monkeypatch.setattr(_fit, "_RULE_ROWS", 1000)
+    rng = np.random.default_rng(0)
+    code = rng.permutation(np.repeat(np.arange(100), 60))
+    region = code % 20
+    region[np.flatnonzero(code == 0)[:n_exceptions]] = 7
+    table = {"town": np.char.add("T", code.astype(str)), "region": np.char.add("R", region.astype(str))}
+    rows = generated(LatentClassModel.fit(table, KEY), table)
+    assert ("R" + (rows.town.str[1:].astype(int) % 20).astype(str) == rows.region).all()
+
+
 @pytest.mark.parametrize("n_exceptions", [1, 3, 10])
 def test_ten_exceptions_are_never_written(n_exceptions):
     """Thirty thousand rows are generated, so that a share of one row in 1,500 would be seen."""
@@ -313,6 +356,16 @@ def test_values_of_few_people_are_never_written():
     assert rows.rooms.max() < 77
 
 
+def test_a_value_is_written_in_as_many_of_its_rows_as_the_guide_says():
+    page = " ".join((Path(__file__).parents[3] / "docs/guide/latent_classes.md").read_text(encoding="utf-8").split())
+    rows = np.array([10, 15, 20, 23, 24, 100])
+    shares = [f"{share:.0%}"[:-1] for share in threshold_counts(rows) / rows]
+    assert shares[0] == "0"
+    assert shares[-3] != shares[-2] == shares[-1] == "100"
+    assert "A value of ten rows or fewer is never written, a value of 24 rows or more" in page
+    assert f"{shares[1]} % at 15 rows, {shares[2]} % at 20." in page
+
+
 def test_a_rare_value_is_written_as_its_ancestor():
     table = people()
     table["town"] = np.where(np.arange(1500) < 30, np.resize(["x1", "x2", "x3", "x4"], 1500), table["town"])
@@ -325,6 +378,70 @@ def test_a_rare_value_is_written_as_its_ancestor():
     assert not model.differs(table, None, {}, above)
     other = {"town": dict.fromkeys(above["town"], ("Y", "*"))}
     assert "hierarchy of 'town'" in model.differs(table, None, {}, other)
+
+
+@pytest.mark.parametrize("rows", [8, 12, 15, 20])
+def test_where_a_village_is_too_small_its_region_is_written(rows):
+    """Regions have hundreds of rows; at 15 rows a village, 79 % of the rows went to `(other)` before."""
+    rng = np.random.default_rng(0)
+    region = np.repeat(np.arange(20), 20)
+    village = rng.permutation(np.repeat(np.arange(400), rows))
+    names = np.char.add("V", rng.permutation(400).astype(str))
+    regions = np.char.add("R", region.astype(str))
+    table = {"town": names[village], "county": regions[village]}
+    table["ill"] = np.where(rng.random(len(village)) < 0.02 + 0.04 * region[village], "yes", "no")
+    above = {"town": {name: (own, "*") for name, own in zip(names.tolist(), regions.tolist(), strict=True)}}
+    model = LatentClassModel.fit(table, KEY, above=above)
+    assert not model.differs(table, None, {}, above)
+    out = generated(model, table)
+    own = float(threshold_counts(np.array(rows)) / rows)
+    assert (out.town == "(other)").mean() < 0.01
+    assert out.town.isin(names).mean() == pytest.approx(own, abs=0.03)
+    assert out.town.isin(regions).mean() == pytest.approx(1 - own, abs=0.03)
+    written = out.town.map({name: own for name, (own, _) in above["town"].items()}).fillna(out.town)
+    assert (written == out.county).mean() > 0.99  # the county follows from the region that is written
+    before, after = (
+        pd.Series(ill == "yes").groupby(county).mean()
+        for ill, county in ((table["ill"], table["county"]), (out.ill, written))
+    )
+    assert before.corr(after) > 0.9
+
+
+def expected_rows(rows: dict[str, int], above: dict[str, tuple[str, ...]]) -> pd.Series:
+    """Rows of each text that a column is written as, on average."""
+    values = pa.array(sorted(rows))
+    counts = np.array([rows[value] for value in values.to_pylist()])
+    codes = np.repeat(np.arange(len(values)), counts)
+    column = ClassColumn.fit(values.take(pa.array(codes)), "town", values, codes, counts, 8, above=above)
+    groups = np.bincount(column.value_groups(values)[:-1], counts, column.n_groups)
+    shares = column.weights / np.add.reduceat(column.weights, column.first[:-1])[column.group_of_outcome]
+    written = [column.values[int(place)].as_py() if place >= 0 else "" for place in column.places]
+    return pd.Series(shares * groups[column.group_of_outcome]).groupby(written).sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_person_more_in_a_village_is_seen_no_better_than_where_a_value_has_no_ancestors(seed):
+    """Of any name the root of the expected rows, whose noise is 1/2, moves as far as there, or 5 % more."""
+    rng = np.random.default_rng(seed)
+    names = [f"V{k}" for k in range(8)]
+    above = {name: (f"R{k // 3}", f"S{k // 6}", "*") for k, name in enumerate(names)}
+    moved, alone = [], np.sqrt(threshold_counts(np.arange(60)))
+    for _ in range(60):
+        rows = dict(zip(names, rng.integers(1, 26, 8).tolist(), strict=True))
+        more = rows | {(chosen := names[int(rng.integers(8))]): rows[chosen] + 1}
+        one, other = (np.sqrt(expected_rows(table, above)) for table in (rows, more))
+        moved.append(one.sub(other, fill_value=0).drop("(other)").abs().max())
+    assert max(moved) <= 1.05 * np.diff(alone).max()
+
+
+@pytest.mark.parametrize("n_rows", [1, 10])
+def test_an_ancestor_of_few_people_is_never_written(n_rows):
+    """A large village has its own name, so that its region would be that of the people beside it alone."""
+    above = dict.fromkeys(["large", "small", "a", "b"], ("region", "country"))
+    above |= dict.fromkeys(["a", "b"], ("district", "country"))
+    found = expected_rows({"large": 900, "small": n_rows, "a": 900, "b": 900}, above)
+    assert not {"small", "region", "district", "country"} & {*found[found > 0].index}
+    assert found["(other)"] == pytest.approx(n_rows, rel=1e-3)
 
 
 @pytest.mark.parametrize(("digits", "dtype"), [(2, "float64"), (0, "float32"), (1, "float32")])
@@ -406,9 +523,36 @@ def test_a_largest_value_moves_the_top_edge_one_time_in_twenty(seed):
     assert (before - after).total() <= 1
 
 
+@pytest.mark.parametrize("mark", [-1e6, 1e9])
+def test_a_number_in_the_gap_beside_a_mark_moves_its_edge_one_time_in_twenty(mark):
+    """The gap ends as the whole column does."""
+
+    def ends(numbers: np.ndarray) -> Counter[float]:
+        values, codes, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        drawn = [np.full(N_SHARES, share) for share in (np.arange(20) + 0.5) / 20]
+        given = pa.array(numbers), "x", pa.array(values), codes, counts, 8
+        edges = [ClassColumn.fit(*given, shares=one).edges.to_pylist() for one in drawn]
+        return Counter(one[2] if mark < 0 else one[-3] for one in edges)
+
+    numbers = np.random.default_rng(0).lognormal(8, 1, 500)
+    before, after = (ends(np.append(column, [mark] * 100)) for column in (numbers, np.append(numbers[1:], mark / 2)))
+    assert len(before) > 2
+    assert min(before) >= numbers.min()
+    assert max(before) <= numbers.max()
+    assert (before - after).total() <= 1
+
+
 def test_the_key_draws_where_edges_lie():
     edges = [LatentClassModel.fit(people(400), sz.NoiseKey.from_seed(seed)).columns[3].edges for seed in (0, 0, 1)]
     assert edges[0] == edges[1] != edges[2]
+
+
+def test_of_classes_that_all_have_equally_few_rows_one_stays(monkeypatch):
+    """Eighteen rows in two classes of nine: without both there is none."""
+    monkeypatch.setattr(ClassPartition, "assign", lambda self, *_, **__: np.arange(18) % self.n_cells)
+    df = pd.DataFrame({"s": [0, 1, 1] * 6, "x": ["a", "b"] * 9, "y": ["c", "d"] * 9})
+    release = sz.LatentClassRelease(sz.LiftBudget(at_most=5, at_least=0), sensitive="s", n_classes=2, random_state=0)
+    assert release.fit(df).bare_release().layout.partition.n_cells == 1
 
 
 @pytest.mark.slow

@@ -84,3 +84,17 @@ def test_nobody_without_the_key_recognizes_one_of_eight_members_more_often_than_
     said, without_key, with_key = recognized(8, 4)
     assert without_key <= said - 0.05
     assert with_key > 0.8
+
+
+def test_a_third_row_of_a_pair_is_hardly_seen():
+    """Whoever counts rows of a pair that two people have, or three, is right with a chance of at most .6."""
+    codes, expected = survey(N), []
+    rows = np.flatnonzero((codes[0] == 0) & (codes[1] == 3))
+    for n_rows in (2, 3):
+        codes[1, rows] = np.where(np.arange(len(rows)) < n_rows, 3, 0)
+        of_pair = [row_distribution(fit(codes, key)).reshape(5, 6, 7)[0, 3].sum() for key in range(4)]
+        expected.append(N * np.array(of_pair))
+    two, three = expected
+    distance = np.subtract.outer(three, two) / np.sqrt(np.add.outer(three, two))
+    assert len(rows) > 20
+    assert 0.45 < np.mean([NormalDist().cdf(value) for value in distance.ravel()]) < 0.6

@@ -431,21 +431,21 @@ def test_channels_that_do_not_fit_are_refused():
         compose(FLIP, np.eye(3))
     with pytest.raises(InvalidChannel, match="too large"):
         compose(*[np.full((2, 1000), 1e-3)] * 3)
-    with pytest.raises(InvalidParameter, match="one entry a channel"):
+    with pytest.raises(InvalidParameter, match="one entry per channel"):
         basic_composition([], [])
-    with pytest.raises(InvalidParameter, match="one entry a channel"):
+    with pytest.raises(InvalidParameter, match="one entry per channel"):
         basic_composition([1.0], [0.0, 0.0])
     with pytest.raises(InvalidParameter, match="same people"):
         general_composition([np.eye(4), np.eye(4)], [(2, 2), (4,)])
-    with pytest.raises(InvalidParameter, match="one entry a channel"):
+    with pytest.raises(InvalidParameter, match="one entry per channel"):
         general_composition([np.eye(4)], [(2, 2), (4,)])
-    with pytest.raises(InvalidParameter, match="one entry a part"):
+    with pytest.raises(InvalidParameter, match="one entry per part"):
         parallel_composition([FLIP], [])
     with pytest.raises(InvalidParameter, match="databases"):
         parallel_composition([FLIP], [(3,)])
     with pytest.raises(InvalidParameter, match="tol"):
         cross_capacity(FLIP, 1, tol=-1.0)
-    with pytest.raises(InvalidParameter, match="one channel a column"):
+    with pytest.raises(InvalidParameter, match="one channel per column"):
         joint_release(XOR, [FLIP])
     with pytest.raises(InvalidChannel, match="takes 3 symbols, its column has 2"):
         joint_release(XOR, [FLIP, np.eye(3)])

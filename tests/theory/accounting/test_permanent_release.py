@@ -122,7 +122,7 @@ def test_blocks_of_histories_add_up(monkeypatch):
 
 def test_the_benchmark_of_months_tells_what_sums_over_histories_tell(monkeypatch):
     """Its forward sums for symbols drawn anew, and its enumeration of kept ones, for every sequence that can be."""
-    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[3] / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[3] / "studies")
     units = importlib.import_module("units")
     month, step = units.P_S[:, None] * units.P_X, units.changes(units.P_X, 0.3)
     kernel = np.array([[0.8, 0.1, 0.1], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]])

@@ -22,7 +22,7 @@ from sanitize.errors import ColumnError, InvalidParameter
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no copies of the real data in {SHARED}")
-# Written by benchmarks/anonymity.py --record, from pyCANON itself.
+# Written by studies/anonymity.py --record, from pyCANON itself.
 PYCANON = json.loads(Path(__file__).with_name("pycanon.json").read_text(encoding="utf-8"))
 QUASI, SENSITIVE = ["town", "age"], ["illness", "rich"]
 INF = math.inf

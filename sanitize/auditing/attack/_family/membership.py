@@ -1,0 +1,277 @@
+"""Attacks on membership: signals in a release about people whose rows were used to make it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+
+from sanitize._util.checks import Vector
+from sanitize._util.progress import progress
+from sanitize.auditing.attack._attack import Attack
+from sanitize.auditing.attack._compared import APART, RELEASED
+from sanitize.auditing.attack._scene import TARGETS, Scene
+
+# Columns of a description; choices of columns that are tried; rows that are looked at for all of them; groups of a
+# number.
+_DESCRIBED, _MOST_CHOICES, _FEWEST_CHOICES, _DESCRIBED_ROWS, _NUMBER_GROUPS = 4, 40, 4, 4_000_000, 64
+
+
+class SinglingOut(Attack):
+    """Number of descriptions by a few columns that fit one released row and one target only."""
+
+    title = "Singling out"
+    question = "Does a description of a released row fit exactly one person?"
+    figure = "share"
+    people = "Of 100 descriptions that fit one released row, {} fit exactly one person in the data"
+    outsiders = "{} fit exactly one person outside it"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return the share of the descriptions that single a target out, in targets of a side.
+
+        Every other choice of columns describes numbers by exact values, the others by one of 64 groups.
+        """
+        fits, n_descriptions = np.zeros(scene.n[1]), 0
+        for i, choice in enumerate(self._choices(scene)):
+            columns = [scene.columns[j] for j in choice]
+            place, released, targets = scene.combinations(columns, cuts=_NUMBER_GROUPS if i % 2 else None)
+            n_descriptions += int((released == 1).sum())
+            fits += ((released == 1) & (targets == 1))[place]
+        return fits * scene.n_each / max(n_descriptions, 1)
+
+    def _choices(self, scene: Scene) -> list[list[int]]:
+        """Choices of columns: the most identifying ones, and random ones."""
+        n, size = len(scene.columns), min(_DESCRIBED, len(scene.columns))
+        most = max(_FEWEST_CHOICES, min(_MOST_CHOICES, _DESCRIBED_ROWS // sum(scene.n[:2])))
+        rng, telling = scene.rng(self.title), scene.search.side_columns[:size]
+        drawn = [rng.choice(n, size, replace=False).tolist() for _ in range(min(most, 2 * comb(n, size)) - 1)]
+        return [telling, *drawn]
+
+
+class NearestRow(Attack):
+    """Distance of the nearest released row."""
+
+    title = "Nearest row"
+    question = "Are released rows nearer to people in the data?"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return minus the distance of the nearest released row."""
+        return -scene.neighbours.nearest.astype(float)
+
+
+class CalibratedNearestRow(Attack):
+    """Distance of the nearest released row, compared with the nearest other target."""
+
+    title = "Calibrated nearest row"
+    question = "Are released rows nearer than other rows of the same population?"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return the log of the ratio of both distances, each a little more than it is."""
+        neighbours, little = scene.neighbours, APART / 50
+        return np.log(neighbours.population + little) - np.log(neighbours.nearest + little)
+
+
+class Neighbourhood(Attack):
+    """Number of released rows near a target, compared with other targets near it."""
+
+    title = "Neighbourhood"
+    question = "Are more released rows close to people in the data?"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return the log of the ratio of the shares of released rows and of targets among the nearest ten."""
+        neighbours, n = scene.neighbours, scene.n[0]
+        return np.log(neighbours.within + 1 / n) - np.log(neighbours.expected + 1 / n)
+
+
+class ValueDensity(Attack):
+    """Frequency of each of a target's values in the release, compared with the population.
+
+    Keys, and amounts that one person has, are found here: other densities compare numbers in groups.
+    """
+
+    title = "Density of values"
+    question = "Are the exact values of a person more frequent in the release?"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return the sum over columns of the log of the ratio of the counts of the target's value."""
+        total = np.zeros(scene.n[TARGETS])
+        for column in scene.columns:
+            place, released, targets = scene.combinations([column])
+            expected = targets * (scene.n[RELEASED] / scene.n[TARGETS])
+            total += np.log((released[place] + 0.5) / (expected[place] + 0.5))
+        return total
+
+
+# Columns that are looked at; released rows from which on a pair is not one person's.
+_PAIR_COLUMNS, _PAIR_ROWS = 12, 3
+
+
+class RarePairs(Attack):
+    """Improbability of a released pair of values that no other target has."""
+
+    title = "Rare pairs"
+    question = "Does the release have pairs of values that only one person has?"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return the largest surprise of a pair: minus the log of its expected count under independence."""
+        columns = scene.columns[:_PAIR_COLUMNS]
+        frequencies = [
+            (released + 0.5)[place] for place, released, _ in (scene.combinations([column]) for column in columns)
+        ]
+        best = np.zeros(scene.n[TARGETS])
+        for i, j in combinations(range(len(columns)), 2):
+            place, released, targets = scene.combinations([columns[i], columns[j]])
+            is_alone = (released > 0) & (released < _PAIR_ROWS) & (targets == 1)
+            expected = frequencies[i] * frequencies[j] / scene.n[RELEASED]
+            best = np.maximum(best, is_alone[place] * np.log1p(1 / expected))
+        return best
+
+
+# Columns that are looked at, and rows that the frequency of a column weighs in those of a pair.
+_TREE_COLUMNS, _PRIOR = 40, 2.0
+
+Codes = NDArray[np.int64]
+
+
+def scene_levels(scene: Scene, cuts: int) -> tuple[Codes, Codes, list[int]]:
+    """Few codes of the released rows and of targets, shape (n, n_columns), and the number of codes per column."""
+    columns = scene.columns[:_TREE_COLUMNS]
+    sides, sizes = zip(*(column.levels(cuts) for column in columns), strict=True)
+    released, targets = (
+        np.column_stack([side[table] for side in sides]).astype(np.int64) for table in (RELEASED, TARGETS)
+    )
+    return released, targets, list(sizes)
+
+
+def most_informative_tree(codes: Codes, sizes: list[int]) -> list[tuple[int, int]]:
+    """Parent and child of each edge of the tree of largest mutual information [ChowLiu], parents first."""
+    weights = np.zeros((len(sizes), len(sizes)))
+    for i, j in combinations(range(len(sizes)), 2):
+        counts = np.bincount(codes[:, i] * sizes[j] + codes[:, j], minlength=sizes[i] * sizes[j]).reshape(sizes[i], -1)
+        share = counts / len(codes)
+        seen, independent = share > 0, np.outer(share.sum(axis=1), share.sum(axis=0))
+        # Shorter for more information; edges without any have a length too.
+        weights[i, j] = 1e3 - (share[seen] @ np.log(share[seen] / independent[seen]))
+    tree = minimum_spanning_tree(csr_array(weights))
+    order, parents = breadth_first_order(tree, 0, directed=False)
+    return [(int(parents[child]), int(child)) for child in order[1:]]
+
+
+def log_density(learned: Codes, rows: Codes, sizes: list[int], tree: list[tuple[int, int]]) -> Vector:
+    """Log density of rows along a tree, by frequencies of other rows, smoothed by each column's margin."""
+    root = (np.bincount(learned[:, 0], minlength=sizes[0]) + 1) / (len(learned) + sizes[0])
+    total = np.log(root)[rows[:, 0]]
+    for parent, child in tree:
+        size = sizes[child]
+        marginal = (np.bincount(learned[:, child], minlength=size) + 1) / (len(learned) + size)
+        pairs = np.bincount(learned[:, parent] * size + learned[:, child], minlength=sizes[parent] * size)
+        pairs = pairs.reshape(-1, size)
+        conditional = (pairs + _PRIOR * marginal) / (pairs.sum(axis=1, keepdims=True) + _PRIOR)
+        total += np.log(conditional)[rows[:, parent], rows[:, child]]
+    return total
+
+
+# Levels of a column for pairs and for trees of columns.
+_PAIR_LEVELS, _TREE_LEVELS = 64, (16, 64, 256)
+
+
+class PairDensity(Attack):
+    """Frequency of pairs of a target's values in the release, compared with the population."""
+
+    title = "Density of pairs"
+    question = "Are pairs of a person's values more frequent in the release?"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return the sum over pairs of columns of the log of the ratio of their frequencies."""
+        released, targets, sizes = scene_levels(scene, _PAIR_LEVELS)
+        total = np.zeros(len(targets))
+        for i, j in combinations(range(len(sizes)), 2):
+            place, released_place = targets[:, i] * sizes[j] + targets[:, j], released[:, i] * sizes[j] + released[:, j]
+            counts, expected = (np.bincount(code, minlength=sizes[i] * sizes[j]) for code in (released_place, place))
+            total += np.log(counts[place] / len(released_place) + 1 / len(released_place)) - np.log(
+                expected[place] / len(place) + 1 / len(released_place)
+            )
+        return total
+
+
+class TreeDensity(Attack):
+    """Likelihood ratio of a target under a tree of columns learned from the release and one learned from targets."""
+
+    title = "Density by a tree of columns"
+    question = "Does a model of the release make people in the data more likely?"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return the log of the ratio of both densities, summed over coarse and fine levels.
+
+        Of the targets' own model each target is an equally small part.
+        """
+        total = np.zeros(scene.n[1])
+        for cuts in _TREE_LEVELS:
+            released, targets, sizes = scene_levels(scene, cuts)
+            tree = most_informative_tree(released, sizes)
+            total += log_density(released, targets, sizes, tree) - log_density(targets, targets, sizes, tree)
+        return total
+
+
+# Attacks whose scores are signals of membership.
+_SIGNALS = (NearestRow, Neighbourhood, ValueDensity, PairDensity, TreeDensity)
+
+
+class Differencing(Attack):
+    """Approach of a release to a target, compared with an earlier release of the same table."""
+
+    title = "Difference of two releases"
+    question = "Does the second release show who was added?"
+
+    def score(self, scene: Scene) -> Vector | None:
+        """Return how much the signals of the release exceed the earlier release's; None if there is none."""
+        if scene.earlier is None:
+            return None
+        more = signals(scene) - signals(scene.earlier)
+        return np.asarray((more / np.maximum(more.std(axis=0), 1e-12)).sum(axis=1))
+
+
+def signals(scene: Scene) -> Vector:
+    """Signals of a target's membership, shape (n_targets, n_signals)."""
+    return np.column_stack([attack().score(scene) for attack in _SIGNALS])
+
+
+# Releases that are made again, each with half of the targets.
+_RELEASES = 16
+
+
+class ShadowReleases(Attack):
+    """Attack that compares a target's signals with those of releases made with it and without it."""
+
+    title = "Shadow releases"
+    question = "Does running the program again show who is in the data?"
+
+    def score(self, scene: Scene) -> Vector | None:
+        """Return the log-likelihood ratio of normal signals, with means per target; None without a program."""
+        if scene.release_again is None:
+            return None
+        rng, seen = scene.rng(self.title), signals(scene)
+        n, k = seen.shape
+        sums, counts, squares = np.zeros((2, n, k)), np.zeros((2, n, 1)), np.zeros((n, k))
+        with progress("attacks: shadow releases", _RELEASES) as step:
+            for _ in range(_RELEASES // 2):
+                half = np.isin(np.arange(n), rng.choice(n, n // 2, replace=False))
+                for is_in in (half, ~half):
+                    signal = signals(scene.release_again(is_in))
+                    sums[is_in.astype(int), np.arange(n)] += signal
+                    counts[is_in.astype(int), np.arange(n)] += 1
+                    squares += signal**2
+                    step("")
+        without, within = means = sums / counts
+        spread = np.maximum((squares - (counts * means**2).sum(axis=0)).mean(axis=0) / (_RELEASES - 2), 1e-12)
+        # The effect is shrunk to that of all targets: a few releases say little of one.
+        effect = within - without
+        usual = effect.mean(axis=0)
+        noise = 4 * spread / _RELEASES
+        shrinkage = np.maximum(effect.var(axis=0) - noise, 0) / np.maximum(effect.var(axis=0), 1e-12)
+        effect, middle = usual + shrinkage * (effect - usual), (within + without) / 2
+        return np.asarray((effect * (seen - middle) / spread).sum(axis=1))

@@ -1,0 +1,214 @@
+"""Attacks on promises: that no row is copied, and that nothing more can be inferred about people in the data."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from sanitize._util.checks import Vector
+from sanitize.auditing.attack._attack import Attack
+from sanitize.auditing.attack._compared import APART, RELEASED
+from sanitize.auditing.attack._scene import OTHERS, TARGETS, Rows, Scene
+from sanitize.release.adversaries import Secrets, predict, threads_for
+from sanitize.release.features import Features, indicators
+
+# Released rows from which on a row is one of a group rather than a copy of one person's.
+_GROUP = 3
+
+
+class Copies(Attack):
+    """Attack that looks for a target's whole row among those released."""
+
+    title = "Copies"
+    question = "Is the whole row of a person among the released rows?"
+    claim = "promised"
+    figure = "share"
+    people = "The whole row of {} in 100 people in the data is in the release"
+    outsiders = "so is that of {} in 100 people outside it"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return 1 for targets whose row is released."""
+        place, released, _ = scene.combinations((*scene.columns, *scene.secrets))
+        return (released > 0)[place].astype(float)
+
+
+class SingleCopies(Copies):
+    """Attack that looks for rows no other target has, released once or twice; any difference refutes the promise."""
+
+    title = "Copies of one person"
+    question = "Is a released row a copy of a row that only one person has?"
+    is_strict = True
+    people = "{} in 100 people in the data have a row that no one else has and that is in the release once or twice"
+    outsiders = "{} in 100 people outside it do"
+
+    def score(self, scene: Scene) -> Vector:
+        """Return 1 for targets whose row is copied."""
+        place, released, targets = scene.combinations((*scene.columns, *scene.secrets))
+        return ((released > 0) & (released < _GROUP) & (targets == 1))[place].astype(float)
+
+
+class Linkability(Attack):
+    """Attack that asks if the two halves of a target's columns have the same nearest released row."""
+
+    title = "Linkability"
+    question = "Do two halves of a record lead to the same released row?"
+    claim = "promised"
+    figure = "share"
+    people = "For {} in 100 people in the data, each half of their columns leads to the same released row"
+    outsiders = "for {} in 100 people outside it"
+
+    def score(self, scene: Scene) -> Vector | None:
+        """Return 1 for targets whose halves are linked; None for a single column."""
+        return scene.neighbours.linked.astype(float) if len(scene.columns) > 1 else None
+
+
+class RestOfRecord(Attack):
+    """Attack on the rest of a record: read all other columns off the released row nearest in the known columns."""
+
+    title = "The rest of a record"
+    question = "Do a few known columns reveal all the others?"
+    claim = "promised"
+    figure = "share"
+    people = (
+        "For {} in 100 people in the data, the released row nearest to the known columns has all the other values, too"
+    )
+    outsiders = "for {} in 100 people outside it"
+
+    def score(self, scene: Scene) -> Vector | None:
+        """Return 1 for targets whose other columns are all read off correctly."""
+        unknown_columns = [column for j, column in enumerate(scene.columns) if j not in scene.search.side_columns]
+        row = scene.neighbours.known_row
+        same = [column.codes[RELEASED][row] == column.codes[TARGETS] for column in unknown_columns]
+        return np.all(same, axis=0).astype(float) if unknown_columns else None
+
+
+# Rows that an adversary learns from, and cuts of numbers.
+_FEWEST, _MOST, _CUTS = 20, 20_000, 16
+
+
+def learn_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | None = None) -> Vector | None:
+    """Learn right ranks with classifiers from one table; unknown columns of a target come from a released row."""
+    chosen = scene.rng("learned").permutation(scene.n[teacher])[:_MOST]
+    secret = np.concatenate([scene.secret[teacher][chosen], scene.secret[TARGETS]])
+    if len(chosen) < _FEWEST or len(np.unique(scene.secret[teacher][chosen])) < 2:
+        return None
+    parts = []
+    for column, is_side in zip(scene.columns, is_known, strict=True):
+        pieces = [(teacher, chosen), (TARGETS, slice(None)) if is_side or row is None else (RELEASED, row)]
+        if column.ranks is not None:
+            ranks = np.concatenate([column.ranks[side][rows] for side, rows in pieces]) / APART
+            parts += [ranks[:, None].astype(np.float32), indicators(np.minimum(ranks * _CUTS, _CUTS).astype(np.int64))]
+        else:
+            usual = column.usual
+            parts.append(indicators(np.concatenate([usual[side][rows] for side, rows in pieces])))
+    matrix = np.concatenate(parts, axis=1)
+    secrets = Secrets(secret.astype(np.int32), None, scene.n_secrets)
+    rows = np.arange(len(matrix))
+    with threads_for(None):
+        beliefs = predict(
+            None,
+            Features(matrix, np.zeros(len(matrix), np.int64), ()),
+            secrets,
+            rows[: len(chosen)],
+            rows[len(chosen) :],
+        )
+    return scene.ranking_chance(beliefs)
+
+
+class KnownColumns(Attack):
+    """Guess the sensitive value from the released rows nearest in a few known columns."""
+
+    title = "Inference from a few columns"
+    question = "Do known raw columns, with the release, reveal the sensitive value?"
+    claim = "promised"
+    figure = "secret"
+    people = (
+        "Given two people in the data, the attack finds the one with the sensitive value {} times in 100, where 50 is "
+        "chance"
+    )
+    outsiders = "given two people outside it, {} times"
+
+    def score(self, scene: Scene) -> Vector | None:
+        """Return the chance of ranking each target's sensitive value right.
+
+        Where no secret is released, the record is completed from the nearest row, and the secret guessed as it goes
+        with the public columns in rows of the source that are no targets.
+        """
+        if scene.is_printed:
+            return scene.ranking_chance(_shares(scene.neighbours.known_secrets))
+        side_columns, row = scene.search.side_columns, scene.neighbours.known_row
+        return learn_ranks(scene, OTHERS, [j in side_columns for j in range(len(scene.columns))], row)
+
+
+class AllColumns(KnownColumns):
+    """Guess the sensitive value from the released rows nearest in all public columns."""
+
+    title = "Inference from all columns"
+    question = "Does everything else about a person reveal the sensitive value?"
+
+    def score(self, scene: Scene) -> Vector | None:
+        """Return the chance of ranking each target's sensitive value right; None if none is released."""
+        return scene.ranking_chance(_shares(scene.neighbours.secrets)) if scene.is_printed else None
+
+
+class Classifier(KnownColumns):
+    """Guess the sensitive value with a mixture of classifiers trained on the released rows."""
+
+    title = "Inference by a classifier"
+    question = "Does a classifier trained on the release predict people in the data better?"
+
+    def score(self, scene: Scene) -> Vector | None:
+        """Return the chance of ranking each target's sensitive value right; None if none is released."""
+        return learn_ranks(scene, RELEASED, [True] * len(scene.columns)) if scene.is_printed else None
+
+
+def _shares(counts: Vector) -> Vector:
+    """Share of each sensitive value among equally near rows."""
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+
+# Groups of a column, counts and rows of a table that are used at most, and how much a secret is held to its frequency.
+_GROUPS, _MOST_COUNTS, _TABLE_ROWS, _RIDGE = 8, 1200, 100_000, 1.0
+
+
+class LinearReconstruction(KnownColumns):
+    """Reconstruct the sensitive values that best fit their released counts with each value and pair of values."""
+
+    title = "Inference by reconstruction"
+    question = "Do released counts, taken together, reveal the sensitive value of each row?"
+
+    def score(self, scene: Scene) -> Vector | None:
+        """Return the chance of ranking the most frequent sensitive value right; None if none is released.
+
+        The adversary knows the public columns of all people. She looks for secrets s of theirs that make A s, the
+        counts they would give, agree with those of the release.
+        """
+        if not scene.is_printed or scene.n_secrets < 2:
+            return None
+        rows = [scene.rng(self.title).permutation(n)[:_TABLE_ROWS] for n in (scene.n[RELEASED], scene.n[OTHERS])]
+        counts = _indicators(scene, {RELEASED: rows[0], TARGETS: np.arange(scene.n[TARGETS]), OTHERS: rows[1]})
+        released, target_counts = counts[: len(rows[0])], counts[len(rows[0]) :]
+        secret = (scene.secret[RELEASED][rows[0]] == 0).astype(float)
+        # Targets of both kinds stand for those of one.
+        weight = np.where(np.arange(target_counts.shape[0]) < scene.n[TARGETS], scene.n_each / scene.n[TARGETS], 1.0)
+        gram = (target_counts.T @ (target_counts * weight[:, None]).tocsr()).toarray()
+        wanted = (released.T @ (secret - secret.mean())) * weight.sum() / len(secret)
+        belief = target_counts[: scene.n[TARGETS]] @ np.linalg.solve(gram + _RIDGE * np.eye(len(gram)), wanted)
+        return scene.ranking_chance(np.column_stack([belief, *[-belief] * (scene.n_secrets - 1)]))
+
+
+def _indicators(scene: Scene, rows: dict[int, Rows]) -> csr_array:
+    """Indicator columns of each value, and of as many pairs of values as fit, for rows of each table."""
+    sides, sizes = zip(*(column.levels(_GROUPS) for column in scene.columns), strict=True)
+    codes = [np.concatenate([side[table][selected] for table, selected in rows.items()]) for side in sides]
+    pairs = scene.rng("pairs").permutation(list(combinations(range(len(codes)), 2))).tolist()
+    parts, n = [], len(codes[0])
+    for chosen in [*([j] for j in range(len(codes))), *pairs]:
+        shape = [sizes[j] for j in chosen]
+        numbers = np.ravel_multi_index([codes[j] for j in chosen], shape)
+        parts.append(csr_array((np.ones(n), numbers, np.arange(n + 1)), shape=(n, int(np.prod(shape)))))
+        if sum(part.shape[1] for part in parts) > _MOST_COUNTS:
+            break
+    return csr_array(hstack(parts, format="csr"))

@@ -1,0 +1,385 @@
+"""Candidates: designs within one budget, their common score, and the recommended one with the reason.
+
+Every choice of a mechanism goes through `Choice`: that of `compare`, of `BestSanitizer` and of a plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.formatting import box, percent, times, times_down, times_up
+from sanitize._util.tolerances import BUDGET, SAME_SHARE
+from sanitize.core.budgets import Budget, ChannelBudget, LDPBudget, LiftBudget, as_budget
+from sanitize.core.joint import JointDistribution, check_distribution
+from sanitize.errors import InvalidParameter
+from sanitize.mechanisms import optimal_random_response, subset_merging, subset_random_response, watchdog
+from sanitize.release.design import MIN_COUNT, unshared_error
+from sanitize.report import COLUMNS, RELATIONS, WHOLES, LeakageReport, ReleaseFacts, Section, TradeoffPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sanitize.core.channel import Channel
+
+# Measure of the rows whose combination of values may be printed; where a report has none, of all.
+PRINTED = "printed_rows"
+
+
+def kept_words(report: LeakageReport, measure: str) -> str:
+    """Share that a release keeps, with the name of the whole."""
+    return f"{percent(float(report.summary[measure]))} {WHOLES[measure]}"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A mechanism that may be compared: where it applies, and its name in a policy.
+
+    Attributes
+    ----------
+    name : str
+        As reports say it.
+    function : callable
+        From a distribution and a budget to a channel.
+    most : int
+        Public symbols up to which its default effort ends within about half a minute.
+    least : int
+        Below, it is the same as another one.
+    is_response : bool
+        A search with an effort and a gap, for lift and LDP budgets only.
+    """
+
+    name: str
+    function: Callable[..., Channel]
+    most: int
+    least: int = 1
+    is_response: bool = False
+
+
+# The simplest first.
+KINDS = (
+    Kind("watchdog", watchdog, 20_000),
+    Kind("subset merging", subset_merging, 1 << 31),
+    Kind("optimal random response", partial(optimal_random_response, gap=SAME_SHARE), 200, is_response=True),
+    Kind("subset random response", partial(subset_random_response, gap=SAME_SHARE), 5_000, least=33, is_response=True),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A channel that a mechanism made for a budget, and its report. Frozen.
+
+    Attributes
+    ----------
+    mechanism : str
+        As reports name it.
+    budget : Budget or float
+    channel : Channel
+    report : LeakageReport
+    """
+
+    mechanism: str
+    budget: Budget | float
+    channel: Channel = field(repr=False)
+    report: LeakageReport = field(repr=False)
+
+    @classmethod
+    def design(cls, joint: JointDistribution, mechanism: Callable[..., Channel], budget: Budget | float) -> Candidate:
+        """Design with a mechanism, and measure; a channel over a `Budget` is refused."""
+        name = mechanism_name(mechanism)
+        channel = mechanism(joint, budget)
+        return cls(name, budget, channel, measure_design(joint, channel, budget, ReleaseFacts(mechanism=name)))
+
+    @property
+    def normalized_utility(self) -> float:
+        """Utility I(X;Y) / H(X) of the release, between 0 and 1."""
+        return float(self.report.summary["normalized_utility"])
+
+    @property
+    def point(self) -> TradeoffPoint:
+        """Main figures, as a point of a curve."""
+        return TradeoffPoint(self.budget, self.report.measures, len(self.report.excess))
+
+    def within(self, joint: JointDistribution, budget: Budget | float) -> Candidate:
+        """Return the same channel, measured by another budget that it is within."""
+        report = measure_design(joint, self.channel, budget, self.report.facts)
+        return Candidate(self.mechanism, budget, self.channel, report)
+
+    def serves(self, joint: JointDistribution, budget: Budget | float) -> bool:
+        """Return whether the channel is within another budget."""
+        if isinstance(budget, ChannelBudget):
+            return False
+        if isinstance(budget, Budget):
+            return bool(budget.excess(joint.push(self.channel)).max() <= 0)
+        return not isinstance(self.budget, Budget) and self.budget <= budget
+
+
+def measure_design(
+    joint: JointDistribution, channel: Channel, budget: Budget | float, facts: ReleaseFacts
+) -> LeakageReport:
+    """Report of a channel by any budget that it is within."""
+    limit = budget if isinstance(budget, Budget) else None
+    return LeakageReport.measure(joint, channel, limit, facts=facts).require()
+
+
+def mechanism_name(mechanism: Callable[..., Channel]) -> str:
+    """Name of a mechanism in words, as reports write it."""
+    return str(getattr(mechanism, "__name__", type(mechanism).__name__)).replace("_", " ").strip("<>")
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Reports of designs within one budget by mechanism, the simplest first, and the recommended one.
+
+    The one to take is the simplest of those that leave out fewest rows, of those that keep most, as far as n rows
+    tell: shares that differ by less than 1/√n, about two standard errors, are as good as equal. Where generated rows
+    are among shuffled ones, whose use is what they show together, only those are looked at that are of some use, and
+    keep as much of the relations between columns as any.
+
+    Parameters
+    ----------
+    reports : mapping of mechanism to LeakageReport
+    own : str, optional
+        Mechanism that is asked for, which is taken where it keeps the same as the best.
+    """
+
+    reports: Mapping[str, LeakageReport]
+    own: str | None = None
+
+    @property
+    def score(self) -> str:
+        """Measure that all designs are compared by: per column if latent classes are among them."""
+        return COLUMNS if all(COLUMNS in report.summary for report in self.reports.values()) else "normalized_utility"
+
+    @property
+    def measure(self) -> str:
+        """Measure shown to readers: on pairs of columns if all designs generate rows."""
+        is_shown = set(self.reports) == {"latent classes"} and RELATIONS in self.taken.summary
+        return RELATIONS if is_shown else self.score
+
+    @cached_property
+    def best(self) -> str:
+        """Recommended mechanism."""
+        names, reports = list(self.reports), list(self.reports.values())
+        shares, printed = (
+            np.array([report.summary.get(name, 1.0) for report in reports]) for name in (self.score, PRINTED)
+        )
+        least = room(reports[0])
+        by_name = dict(zip(names, shares, strict=True))
+        if all(RELATIONS in report.summary for report in reports):
+            shown = np.array([report.summary[RELATIONS] - report.useless for report in reports])
+            shares = np.where(shown >= shown.max() - least, shares, -1.0)
+        best = names[int(np.argmax(np.where(shares >= shares.max() - least, printed, -1.0)))]
+        is_same = self.own in by_name and abs(by_name[self.own] - by_name[best]) <= SAME_SHARE
+        return str(self.own) if is_same else best
+
+    @property
+    def taken(self) -> LeakageReport:
+        """Report of the recommended design."""
+        return self.reports[self.best]
+
+    def kept(self, name: str) -> str:
+        """Share that a mechanism keeps, by the common measure."""
+        return percent(self.reports[name].summary[self.measure])
+
+    @property
+    def reason(self) -> str:
+        """Reason for the recommendation, to follow the mechanism's name."""
+        most = max(report.summary[self.score] for report in self.reports.values())
+        less = most - self.taken.summary[self.score]
+        if less <= SAME_SHARE:
+            return "keeps most within the budget"
+        if less > room(self.taken):
+            return "keeps most of the relations between columns"
+        return f"keeps as much within the budget as any, as far as {self.taken.n_rows:,} rows show"
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """Sentences that name the recommended mechanism, what it keeps, and what the next best keeps."""
+        sentence, score = f"It keeps {kept_words(self.taken, self.measure)}", self.score
+        others = {name: report.summary for name, report in self.reports.items() if name != self.best}
+        if not others:
+            return f"Recommended: {self.best}; no other mechanism fits the policy.", f"{sentence}."
+        second = max(others, key=lambda name: float(others[name][score]))
+        own, other, first = self.taken.summary, others[second], f"Recommended: {self.best}, which {self.reason}."
+        runner_up, left_out = f"{second}, {self.kept(second)}", 1 - other.get(PRINTED, 1.0)
+        if other[score] <= own[score] + SAME_SHARE:
+            return first, f"{sentence}; the next best, {runner_up}."
+        but = "it is less simple"
+        if left_out > 1 - own.get(PRINTED, 1.0):
+            but = f"it never writes the combinations of {percent(left_out)} of the rows"
+        elif other.get(RELATIONS, 1.0) < own.get(RELATIONS, 1.0):
+            but = "it keeps less of the relations between columns"
+        return first, f"{sentence}; {runner_up}, but {but}."
+
+    def section(self, words: str) -> Section:
+        """Section of a report with all designs side by side."""
+
+        def row(report: LeakageReport) -> tuple[Any, ...]:
+            summary = report.summary
+            limits = times_up(summary["max_log_lift"]), times_down(summary["min_log_lift"])
+            return (
+                report.facts.mechanism,
+                summary[self.measure],
+                *limits,
+                summary["mutual_information"],
+                summary["status"],
+            )
+
+        heads = ("Mechanism", "kept", "times, at most", "at least", "I(S;Y)", "design")
+        return Section("comparison", "Mechanisms compared", words, heads, tuple(map(row, self.reports.values())))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Mechanisms on one distribution and within one budget, the simplest first. Frozen; ``print`` gives its table.
+
+    Attributes
+    ----------
+    budget : Budget
+    compared : tuple of Candidate
+    """
+
+    budget: Budget
+    compared: tuple[Candidate, ...]
+
+    @property
+    def choice(self) -> Choice:
+        """Reports by mechanism, and the one to take."""
+        return Choice({entry.mechanism: entry.report for entry in self.compared})
+
+    @property
+    def recommended(self) -> Candidate:
+        """Mechanism that keeps most; the simplest of those that keep the same, as far as this many rows can show."""
+        best = self.choice.best
+        return next(entry for entry in self.compared if entry.mechanism == best)
+
+    @property
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """Table by mechanism: what it keeps and leaks, and how close its design is to the optimum."""
+        names = ("normalized_utility", "max_log_lift", "min_log_lift", "mutual_information", "status", "gap")
+        return {entry.mechanism: {name: entry.report.summary[name] for name in names} for entry in self.compared}
+
+    def __str__(self) -> str:
+        lines = [f"{'mechanism':<26}{'kept':>8}{'max log':>10}{'min log':>10}  design"]
+        for entry in self.compared:
+            summary = entry.report.summary
+            figures = (
+                f"{entry.normalized_utility:>8.1%}{summary['max_log_lift']:>10.3g}{summary['min_log_lift']:>10.3g}"
+            )
+            lines.append(f"{entry.mechanism:<26}{figures}  {summary['status'] or ''}".rstrip())
+        return "\n".join([*lines, f"recommended: {self.recommended.mechanism}"])
+
+    def _repr_html_(self) -> str:
+        rows = [("mechanism", "kept", "at most, times")]
+        for entry in self.compared:
+            most = times(entry.report.summary["max_log_lift"])
+            rows.append((entry.mechanism, percent(entry.normalized_utility), most))
+        return box(f"Take {self.choice.best}: it {self.choice.reason}", (repr(self.budget),), rows)
+
+
+def compare(
+    data: Any,
+    budget: Budget | float,
+    *,
+    sensitive: str | Sequence[str] | None = None,
+    public: str | Sequence[str] | None = None,
+    effort: float | None = None,
+) -> Comparison:
+    """Design with every mechanism that applies, and recommend the one that keeps most within the budget.
+
+    Merging always fits; random responses fit lift and LDP budgets and up to some thousand combinations of public
+    values. What n rows do not tell apart, shares that differ by less than 1/√n, goes to the simplest. The same data,
+    budget and effort give the same recommendation.
+
+    Parameters
+    ----------
+    data : JointDistribution or DataFrame
+        Distribution of (S, X), or a table with the columns named.
+    budget : Budget or float
+        A number is symmetric local information privacy (LIP) in nats.
+    sensitive, public : str or list of str, optional
+        Columns of the table; ``public=None`` means all others.
+    effort : float, optional
+        Units of work of each search, >= 1; by default each mechanism's own.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InvalidBudget
+        If there is no budget or it is not one.
+    InvalidParameter
+        If columns are named for a distribution, or none is for a table.
+    UselessRelease
+        If no ten rows of a table share their public values, which estimators refuse.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> found = sz.compare(df, 0.3, sensitive="survived", public=["class", "sex"])
+    >>> found.recommended.mechanism
+    'subset merging'
+    >>> {name: round(told["normalized_utility"], 3) for name, told in found.summary.items()}
+    {'watchdog': 0.166, 'subset merging': 0.76, 'optimal random response': 0.766}
+    """
+    budget = as_budget(budget)
+    if isinstance(data, JointDistribution):
+        if sensitive is not None or public is not None:
+            raise InvalidParameter(
+                "leave out sensitive and public: a distribution already says which columns are which"
+            )
+        joint = check_distribution(data)
+    elif sensitive is None:
+        raise InvalidParameter("compare needs a JointDistribution, or a table with sensitive= (and public=)")
+    else:
+        secret = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+        other_names = [str(name) for name in getattr(data, "columns", ()) if name not in secret]
+        joint = JointDistribution.from_frame(data, secret, other_names if public is None else public)
+        # Estimators refuse such a table, so no mechanism is recommended for it.
+        if joint.n is not None and np.rint(joint.n * joint.p_x).max() < MIN_COUNT:
+            raise unshared_error(joint, MIN_COUNT)
+    results = []
+    for kind in kinds_for(len(joint.public), budget):
+        channel = kind.function(joint, budget, **({} if kind.function is watchdog else {"effort": effort}))
+        # Measured is what is printed, a public symbol for each released one, which costs a random response something.
+        printed = channel.then(channel.reversed(joint.p_x))
+        facts = ReleaseFacts(mechanism=kind.name)
+        report = LeakageReport.measure(joint, printed.with_optimality(channel.optimality), budget, facts=facts)
+        results.append(Candidate(kind.name, budget, channel, report.require()))
+    return Comparison(budget, tuple(results))
+
+
+def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
+    """Mechanisms that apply to this number of public symbols and a budget, the simplest first."""
+    fits_response = isinstance(budget, (LiftBudget, LDPBudget))
+    return [kind for kind in KINDS if kind.least <= n_x <= kind.most and (fits_response or not kind.is_response)]
+
+
+def room(report: LeakageReport) -> float:
+    """Smallest difference of shares that this many rows can show; the rounding error if the distribution is known."""
+    return 1 / math.sqrt(report.n_rows) if report.n_rows else SAME_SHARE
+
+
+def most_useful(shares: Sequence[float]) -> int:
+    """Position of the first share that is the largest, up to a millionth."""
+    values = np.asarray(shares)
+    return int(np.argmax(values >= values.max() - SAME_SHARE))
+
+
+def most_useful_so_far(shares: Sequence[float]) -> list[int]:
+    """Choose a design at each of ever looser budgets: a design within a tighter one is within it too."""
+
+    def better(best: int, place: int) -> int:
+        return place if shares[place] >= shares[best] - BUDGET else best
+
+    return list(accumulate(range(len(shares)), better))

@@ -1,0 +1,421 @@
+"""Path from a table to a release: recipes with frozen parameters, and `Recipe.fit`, readable from top to bottom."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from sanitize._util.checks import check_choice
+from sanitize._util.sampling.noise import is_secure
+from sanitize.core.binning import is_of_dates
+from sanitize.core.budgets import limits_for
+from sanitize.core.confidence import ConfidenceSet
+from sanitize.core.lifts import lift
+from sanitize.core.measures import Measure, normalized_utility
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.release.design import (
+    Specification,
+    chain_channels,
+    check_confidence_settings,
+    design_channels,
+    release_facts,
+)
+from sanitize.release.first_pass import RowCounts, TableCounter, sensitive_names
+from sanitize.release.layout import Layout, make_bins, public_columns, require_columns, select
+from sanitize.release.people import ROW, encode_counts, refuse_by_companions, refuse_people
+from sanitize.release.recipes.promise import NoisyRowCounts, add_noise, check_order, with_level, with_promise
+from sanitize.release.release import FittedRelease, Unknown
+from sanitize.report import SEEDED_NOTE, USELESS_BELOW, LeakageReport
+from sanitize.tables.columns import as_arrow, factorize
+from sanitize.tables.files.source import Numbers
+
+if TYPE_CHECKING:
+    from sanitize._util.sampling.noise import Randomness, RandomWords
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.release.classes import ClassPartition
+    from sanitize.release.first_pass import RowOrder, TableSource
+    from sanitize.release.layout import ColumnSpec
+    from sanitize.report import ReleaseFacts
+    from sanitize.tables.columns import ArrowColumn
+
+Missing = Literal["category", "error"]
+# Rows of a table in files that are looked at for what goes with what.
+_COMPANIONS = 200_000
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Settings of one fit that are not part of its recipe.
+
+    Attributes
+    ----------
+    order : {"shuffle", "keep"}
+        Of the released rows of a file; ``keep`` also measures what it reveals.
+    random_words : RandomWords, optional
+        Noise of this release, in place of that of the recipe.
+    channel : Channel, optional
+        What was released through, printing included, where it is only to be measured; nothing is designed then.
+    classes : ClassPartition, optional
+        Latent classes in place of a fit, where a release is drawn again.
+    is_priced : bool
+        Whether the report says what confidence costs, which takes three more designs.
+    """
+
+    order: RowOrder = "shuffle"
+    random_words: RandomWords | None = field(default=None, repr=False)
+    channel: Channel | None = None
+    classes: ClassPartition | None = None
+    is_priced: bool = True
+
+
+PLAIN = FitOptions()
+
+
+class Recipe(ABC):
+    """Base of the recipes, one per mechanism, which share their parameters with the estimator of the same name.
+
+    A recipe is made anew whenever an estimator is fitted, and never changes. It knows no estimator: the command line
+    carries it out without loading scikit-learn, which takes longer than to release a small table.
+    """
+
+    # Parameters that every recipe can be asked for; a recipe without one of them has what is said here.
+    budget: Any
+    sensitive: ColumnSpec
+    public: ColumnSpec = None
+    keep: ColumnSpec = None
+    bins: Any = None
+    handle_unknown: Unknown = "high_risk"
+    missing: Missing = "category"
+    smoothing: float = 0.0
+    min_count: int = 0
+    confidence: float | None = None
+    side_columns: str | Sequence[str] = ()
+    keep_sensitive: bool = False
+    random_state: Randomness = None
+    secret_dp: Any = None
+    record_dp: Any = None
+    person: str | None = None
+
+    counts_people: ClassVar[bool] = True  # whether it can count people where they have several rows
+    needs_sensitive: ClassVar[bool] = True
+    is_part: ClassVar[bool] = True  # whether it may be a part of a joint release
+    takes_any_budget: ClassVar[bool] = False  # whether the mechanism can be designed given other columns
+    takes_weights: ClassVar[bool] = False  # whether rows of files may have weights
+    takes_channel: ClassVar[bool] = True  # whether one may take the place of a design
+
+    @classmethod
+    def estimator(cls) -> str:
+        """Name of the estimator."""
+        return cls.__name__.removesuffix("Recipe")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a parameter once: a recipe is a value."""
+        if name in vars(self) or name not in {item.name for item in fields(self)}:  # type: ignore[arg-type]
+            raise FrozenInstanceError(f"cannot assign to {name!r} of a recipe: use with_changes")
+        super().__setattr__(name, value)
+
+    def with_changes(self, **parameters: Any) -> Self:
+        """Return a copy with other values of some parameters."""
+        return replace(self, **parameters)  # type: ignore[type-var]
+
+    # --------------------------------------------------------------------- from a table to a release, in order
+
+    def fit(self, table: TableSource, options: FitOptions = PLAIN, roles: Layout | None = None) -> FittedRelease:
+        """Count a table, design and measure: the only path to a release, for frames, files, engines and commands.
+
+        Parameters
+        ----------
+        table : TableCounter or MemoryTable
+        options : FitOptions
+        roles : Layout, optional
+            Roles of the columns, where they are known already.
+
+        Raises
+        ------
+        BudgetExceeded, RowOrderLeak
+            If the designed channel exceeds the budget, or the order of the rows does.
+        """
+        self.check(table, options.order)
+        with table.naming_absent():
+            layout = self.learn_layout(self.roles(table) if roles is None else roles, table, options)
+            counts = self.count(table, layout, options.order)
+        return self.design(layout, counts, options)
+
+    def design(self, layout: Layout, counts: RowCounts, options: FitOptions = PLAIN) -> FittedRelease:
+        """Design from counts of any origin, and measure; the report does not know the design.
+
+        Raises
+        ------
+        BudgetExceeded, RowOrderLeak
+            If the designed channel exceeds the budget, or the order of the rows does.
+        """
+        check_choice("handle_unknown", self.handle_unknown, "high_risk", "error")
+        if self.promise is not None and not isinstance(counts, NoisyRowCounts):
+            raise InvalidParameter(
+                f"{self.promise.keyword} needs rows that it can count with noise: fit on the rows themselves"
+            )
+        table, channel = counts.table, options.channel if self.takes_channel else None
+        if self.person is None and layout.prints_symbols:
+            layout.check_distinct(table)
+            refuse_people(*encode_counts(table), layout.value_columns)
+        spec = self._counting_people()
+        if self.promise is not None:
+            spec = replace(spec, facts=with_level(spec.facts, self.promise, seeded=self.is_seeded))
+        spec, layout = self.resolve(spec, layout, counts, channel)
+        facts = self._settings_facts(spec, layout)
+        layout.check_distinct(table)
+        check_confidence_settings(spec, layout)
+        joint = table.to_joint(spec.smoothing)
+        confidence = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
+        channels = design_channels(table, joint, spec, confidence=confidence, fixed=channel)
+        printed = chain_channels(channels).with_optimality(channels[0].optimality)
+        facts = release_facts(layout, table, spec, facts, printed, counts.clipped, is_fixed=channel is not None)
+        report = LeakageReport.measure(joint, printed, spec.budget, facts=facts, confidence=confidence)
+        if not self.keep_sensitive:
+            report.require()
+        risk = limits_for(spec.budget, joint.sensitive).lift_risk(lift(joint), joint.p_s)
+        release = FittedRelease(
+            joint, printed, report, int(np.argmax(risk)), layout, spec.budget, self.handle_unknown, channel is not None
+        )
+        release = self.finish(replace(release, counts=counts), spec, options)
+        if self.promise is not None:
+            release = with_promise(release, self.promise, layout)
+        return self.price(release, options)
+
+    def price(self, release: FittedRelease, options: FitOptions) -> FittedRelease:
+        """Return the release after examining the order of its rows and the cost of confidence."""
+        counts, report = release.counts, release.report
+        assert counts is not None
+        if counts.order is not None:
+            report = counts.order.check_report(report, release.budget, counts.table)
+        if options.is_priced:
+            report = _price_confidence(report, release, counts.table, self._counting_people())
+        return replace(release, report=report)
+
+    # ------------------------------------------------------------- what a mechanism writes: the first, and perhaps more
+
+    @abstractmethod
+    def specification(self) -> Specification:
+        """Budget and mechanism, with the settings shared by recipes; parameters are checked here."""
+
+    def resolve(
+        self, spec: Specification, layout: Layout, counts: RowCounts, channel: Channel | None
+    ) -> tuple[Specification, Layout]:
+        """Decide from the counts what is designed and for which columns; ``channel`` replaces a design."""
+        return spec, layout
+
+    def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
+        """Return the release completed with everything that follows its design."""
+        return release
+
+    # ------------------------------------------------------------------------------------- settings and their checks
+
+    def check(self, table: TableSource, order: RowOrder) -> None:
+        """Refuse parameters that do not fit together or the table, before reading any row."""
+        if isinstance(table, TableCounter):
+            self.check_weights(table, order)
+            self.check_files(order)
+        else:
+            self._refuse_weights(table.weights, table.groups)
+        self.specification()
+
+    def check_weights(self, table: TableCounter, order: RowOrder) -> None:
+        """Refuse weights of the rows of a file where they have no meaning."""
+        self._refuse_weights(table.source.weights)
+        if table.source.weights is None or (self.takes_weights and self.confidence is None and order == "shuffle"):
+            return
+        what = "a confidence" if self.takes_weights and self.confidence is not None else "rows that keep their order"
+        raise InvalidParameter(
+            f"the weights of the rows, {table.source.weights!r}, are not for "
+            f"{what if self.takes_weights else self.estimator()}: leave weights out, or release by one mechanism "
+            "(as subset-merging or latent-classes) without a confidence, in shuffled rows"
+        )
+
+    def _refuse_weights(self, *weights: object) -> None:
+        """Refuse weights of rows, and groups of rows, under differential privacy."""
+        if self.promise is not None and any(given is not None for given in weights):
+            raise InvalidParameter(f"{self.promise.keyword} requires that each row is one person: leave weights out")
+
+    def check_files(self, order: RowOrder = "shuffle") -> None:
+        """Refuse settings that tables in files do not support."""
+        if self.keep_sensitive:
+            raise InvalidParameter("keep_sensitive=True would write the sensitive columns to the file; leave it out")
+        if self.bins is not None and not isinstance(self.bins, Mapping):
+            raise InvalidParameter("bins must name the columns of a file, as in bins={'age': [0, 30, 60]}")
+        if self.record_dp is not None:
+            check_order(order, "record_dp")
+
+    def _counting_people(self) -> Specification:
+        return replace(self.specification(), counts_people=self.person_column is not None)
+
+    def _settings_facts(self, spec: Specification, layout: Layout) -> ReleaseFacts:
+        """Facts of the mechanism, and of the settings shared by all recipes."""
+        notes = (*((SEEDED_NOTE,) if self.is_seeded else ()), *spec.facts.warnings)
+        if not self.keep_sensitive:
+            return replace(spec.facts, seeded=self.is_seeded, warnings=notes)
+        notes = (*notes, "the sensitive columns are kept in the output: not for release")
+        return replace(spec.facts, seeded=self.is_seeded, kept=layout.sensitive, warnings=notes)
+
+    # ------------------------------------------------------------------------------------------- columns
+
+    @property
+    def numbers(self) -> Numbers:
+        """Columns with bins, since a CSV file does not state types."""
+        if not isinstance(self.bins, Mapping):
+            return Numbers()
+        dates = tuple(name for name, bins in self.bins.items() if is_of_dates(bins))
+        joined = [name for name, bins in self.bins.items() if isinstance(bins, Mapping)]
+        return Numbers(tuple(name for name in self.bins if name not in (*dates, *joined)), dates)
+
+    @property
+    def promise(self) -> Any:
+        """Requested differential privacy, of sensitive values or of whole rows; None if there is none."""
+        return self.secret_dp if self.record_dp is None else self.record_dp
+
+    @property
+    def person_column(self) -> str | None:
+        """Column with the identifiers of people; None if rows are counted.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is one, and people cannot be counted.
+        """
+        if self.person is None or self.person == ROW:
+            return None
+        if not isinstance(self.person, str):
+            raise InvalidParameter(f"person must be the name of a column, or {ROW!r}, got {type(self.person).__name__}")
+        if not self.counts_people:
+            raise InvalidParameter(
+                f"{self.estimator()} counts rows and not people: where people have several rows, release them whole "
+                f"with sanitize.people.UnitRelease; person={ROW!r} says that every row is a person of its own"
+            )
+        return self.person
+
+    @staticmethod
+    def people(source: Mapping[str, Any], name: str) -> ArrowColumn | None:
+        """Column of identifiers of people with the given name; None if nobody has two rows.
+
+        Raises
+        ------
+        ColumnError
+            If it is missing somewhere.
+        """
+        column = as_arrow(source[name], name)
+        if (n_missing := column.null_count) > 0:
+            raise ColumnError(
+                f"column {name!r} identifies the person of a row, and is missing in {n_missing} rows: fill it, or "
+                "leave these rows out",
+                name,
+            )
+        return None if len(factorize(column, name)[0]) == len(column) else column
+
+    @property
+    def is_seeded(self) -> bool:
+        """True if its noise can be guessed."""
+        if isinstance(self.random_state, bytes):
+            raise InvalidParameter(
+                "random_state must not be bare bytes, because parameters of estimators are shown; wrap the key: "
+                "random_state=sanitize.NoiseKey(key)"
+            )
+        return not is_secure(self.random_state)
+
+    def roles(self, table: TableSource) -> Layout:
+        """Roles of the columns, by their names and types only."""
+        head = table.head
+        person = select("person", self.person_column, head)
+        require_columns(head, self.sensitive, self.public, self.keep, self.bins)
+        sensitive = sensitive_names(table, self.sensitive)
+        keep = select("keep", self.keep, head)
+        public = (*public_columns(head, self.public, (*sensitive, *person, *keep)), *keep)
+        if taken := [name for name in person if name in (*sensitive, *public)]:
+            raise ColumnError(
+                f"column {taken[0]!r} identifies the person of a row, and is never released: list it as person only",
+                taken[0],
+            )
+        if not sensitive:
+            if self.needs_sensitive:
+                raise ColumnError(
+                    f"{self.estimator()} needs sensitive columns: name them with sensitive=, or "
+                    "pass them to fit as sensitive_features (y is never taken as sensitive)"
+                )
+            sensitive = public
+        elif overlap := sorted(set(sensitive) & set(public)):
+            raise ColumnError(
+                f"column {overlap[0]!r} is listed both as sensitive and as public; choose one", overlap[0]
+            )
+        bins = make_bins(self.bins, table.columns, tuple(dict.fromkeys((*sensitive, *public))))
+        return Layout(sensitive, public, bins, self.missing, keep)
+
+    def learn_layout(self, roles: Layout, table: TableSource, options: FitOptions) -> Layout:
+        """Return the layout for counting rows; a layout of latent classes is fitted to the rows."""
+        return roles
+
+    def count(self, table: TableSource, layout: Layout, order: RowOrder) -> RowCounts:
+        """Count rows, or people if they have several rows; columns whose values identify people are refused."""
+        counts, others = table.count(layout, order), list(table.names)
+        if self.promise is not None:  # no other look at sensitive values would have noise
+            counts = add_noise(layout, counts, self.promise, self.random_state, self.min_count)
+            others = [name for name in others if name not in layout.sensitive]
+        if (person := self.person_column) is None:
+            if self.person is None and layout.prints_symbols:
+                read = partial(table.sample, most=_COMPANIONS)
+                every, times = encode_counts(counts.table)
+                columns = {name: column for name, column in every.items() if name in others}
+                refuse_by_companions(columns, times, layout.value_columns, others, read)
+            return counts
+        rows = table.sample((*layout.sensitive, *layout.read, person), table.n_rows)
+        people = self.people(rows, person)
+        if people is None:
+            return counts
+        weights = np.ones(len(people)) if table.weights is None else table.weights
+        return replace(counts, table=RowCounts.from_table(layout, rows, weights, people, table.largest_total).table)
+
+
+def _price_confidence(
+    report: LeakageReport, release: FittedRelease, table: ContingencyTable, spec: Specification
+) -> LeakageReport:
+    """Report with the cost of confidence, from three more designs for the same distribution."""
+    if spec.confidence is None:
+        return report
+    assert report._worst is not None
+    among = report._worst.distributions
+
+    def utility(confidence: ConfidenceSet | None) -> float:
+        return normalized_utility(
+            release.joint, chain_channels(design_channels(table, release.joint, spec, confidence=confidence))
+        )
+
+    kept = utility(None)
+    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept)
+    more = (
+        Measure(
+            f"normalized_utility_{k}x",
+            f"share kept with {k} x the rows",
+            "1",
+            "estimate",
+            None,
+            utility(among.scaled(k)),
+        )
+        for k in (10, 100)  # to say what more rows would buy, which is no more than without a confidence
+        if kept >= USELESS_BELOW
+    )
+    return replace(report, measures=(*report.measures, plain, *more))
+
+
+def recipe_type(name: str) -> type[Recipe]:
+    """Recipe class of an estimator, loaded now because a release needs few of them."""
+    files = {
+        "BestSanitizer": "best",
+        "GaussianChannel": "gaussian",
+        "JointRelease": "joint",
+        "LatentClassRelease": "classes",
+    }
+    return getattr(import_module(f"sanitize.release.recipes.{files.get(name, 'tuples')}"), f"{name}Recipe")
