@@ -177,7 +177,7 @@ def cy_conversions() -> Drawn:
 
 def privacy_funnel() -> Drawn:
     """What is kept of X against what is told of S: the funnel, two heuristics, and budgets on every lift."""
-    heuristics = runpy.run_path(str(HERE.parents[1] / "benchmarks" / "funnel.py"))
+    heuristics = runpy.run_path(str(HERE.parents[1] / "studies" / "funnel.py"))
     joint = sz.datasets.make_joint(8, 5, random_state=0)
     leak = sz.core.measures.mutual_information(joint) * np.linspace(0, 1, 25) ** 2
     budgets = [sz.core.budgets.MutualInformationBudget(limit) for limit in leak]
