@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from sanitize._util.outputs import outputs
 from sanitize.cli._parser import make_parser
-from sanitize.cli._standard import drop, one_line, say, standard_streams
+from sanitize.cli._standard import complain, drop, one_line, say, standard_streams
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -112,10 +112,7 @@ def _leftovers(args: argparse.Namespace) -> str:
 
 
 def _fail(code: int, message: str, args: argparse.Namespace) -> int:
-    with contextlib.suppress(OSError):  # nobody reads what is wrong, and the exit code still says it
-        if args.verbose:
-            traceback.print_exc()
-        print(f"sanitize: {one_line(message)}", file=sys.stderr, flush=True)
+    complain(f"{traceback.format_exc() if args.verbose else ''}sanitize: {one_line(message)}")
     return code
 
 
@@ -124,7 +121,7 @@ def _warnings_as_lines() -> Iterator[None]:
     """Show each warning as one line."""
 
     def show(message: Warning | str, *_: Any) -> None:
-        print(f"sanitize: warning: {one_line(str(message))}", file=sys.stderr)
+        complain(f"sanitize: warning: {one_line(str(message))}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]

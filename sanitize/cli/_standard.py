@@ -51,6 +51,14 @@ def say(text: str, stream: TextIO | None = None, *, is_file: bool = False) -> No
         raise TargetError(f"standard output cannot be written ({error.strerror})") from None
 
 
+def complain(text: str) -> None:
+    """Print a line on standard error; where nobody can read it, the exit code still says that something is wrong."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        drop(sys.stderr)
+
+
 def drop(stream: TextIO) -> None:
     """Discard output that can no longer be written, or Python would complain at exit."""
     with contextlib.suppress(OSError, ValueError):  # a stream of the caller's may be no file

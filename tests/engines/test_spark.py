@@ -90,13 +90,15 @@ def spark(tmp_path_factory, log):
             SparkSession.builder.master("local[2,3]")
             .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parents[1] / "support"))  # has `engine_cases`
             .config("spark.ui.enabled", "false")
-            .config(
-                "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.with_suffix('.properties')} {QUICK}"
-            )
+            .config("spark.driver.extraJavaOptions", QUICK)
             .config("spark.sql.shuffle.partitions", "3")  # 200 tasks else, wherever rows are ordered
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
             .getOrCreate()
+        )
+        jvm = session.sparkContext._jvm  # which may be that of a page, and then has a log of its own by now
+        jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(
+            jvm.java.net.URI(log.with_suffix(".properties").as_uri())
         )
         yield session
         session.stop()
