@@ -174,7 +174,7 @@ def last_report(df: Any) -> LeakageReport:
 def _releasing(
     estimator: Callable[Parameters, Sanitizer],
 ) -> Callable[Concatenate[FrameMethods[Frame], Parameters], Frame]:
-    """Method that takes an estimator's parameters, by name and type, and releases the frame through it."""
+    """Return a method with an estimator's signature that releases the frame through this estimator."""
 
     def method(self: FrameMethods[Frame], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Frame:
         return release(self._df, estimator(*args, **kwargs))

@@ -105,7 +105,7 @@ def refuse_by_unit(policy: Policy) -> None:
         raise PolicyError("tables of units have no receipt yet, so verify has nothing to compare them with", "table")
     if policy.unit is not None:
         raise PolicyError(
-            "a release by unit depends on what its units were released before, so it cannot be designed again: verify "
-            "has nothing to compare it with; the ledger says how much was revealed",
+            "a release by unit depends on the earlier releases of its units, so verify cannot repeat it; "
+            "the ledger says how much was revealed",
             "columns.unit",
         )

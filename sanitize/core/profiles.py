@@ -50,7 +50,7 @@ def column_counts(
     n_cells: int,
     rows: Mask | None = None,
 ) -> Iterator[tuple[str, sparse.csr_array]]:
-    """Name of each column and counts of (X_j, cell), from the group of X_j in each row, shape (n_groups, n_cells)."""
+    """Yield each column's name and its counts of (group of values, cell), of shape (n_groups, n_cells)."""
     chosen = slice(None) if rows is None else rows
     for name, column_groups in zip(names, groups, strict=True):
         yield name, sparse_counts(column_groups[chosen], cells[chosen], (int(column_groups.max()) + 1, n_cells))
@@ -156,7 +156,7 @@ def _square_deviation(square: float, n_free: int, n: float, slope: float) -> flo
 
 
 def _square_slope(p: Vector) -> float:
-    """Variance of n rows' χ²/n beyond chance, times n and per square, from its derivative in each frequency.
+    """Return n·Var(χ²/n) divided by χ²/n, by the delta method, without the part of the variance due to chance.
 
     It is 4 where all cells are about as frequent, as for noncentral χ²; weak relations on few cells have more.
     """

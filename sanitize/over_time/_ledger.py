@@ -226,7 +226,9 @@ class Ledger:
 def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
     """Return the ledger that a release was given, or read the one in the given file."""
     if isinstance(ledger, UnitLedger):
-        raise InvalidParameter("releases by unit are made by sanitize.engines.parquet.release_units, on one machine")
+        raise InvalidParameter(
+            "this release takes no UnitLedger: use sanitize.engines.parquet.release_units, on one machine"
+        )
     return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
 
 

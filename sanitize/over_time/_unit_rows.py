@@ -163,7 +163,7 @@ def _sample(printed: Codes) -> Codes:
 
 
 def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, Any]) -> tuple[UnitBook, Codes, int]:
-    """Book with the units of a table, the number of each row's unit in it, and the number of new ones."""
+    """Return the book with a table's units added, the position of each row's unit, and the number of new units."""
     layout = release.layout
     if set(layout.sensitive) == set(layout.read):
         raise LedgerError("a release by unit needs sensitive columns; name them in the sanitizer")

@@ -551,5 +551,5 @@ def rare_values(policy: Policy, columns: Mapping[str, Any], share: float) -> dic
 
 
 def _free_name(values: Sequence[Any]) -> str:
-    """Name for joined values that no value has."""
+    """Name for joined values, different from every value."""
     return next(name for name in chain(("other", "all other"), map("other {}".format, count(2))) if name not in values)

@@ -206,7 +206,7 @@ class Score:
         return float(self.weights @ values) / self.total
 
     def mean_and_error(self, values: Vector) -> tuple[float, float]:
-        """Mean and standard error: the larger of the one over rows (or clusters) and the one over folds."""
+        """Mean and its standard error, the larger of the errors across rows (or clusters) and across folds."""
         mean = self.mean(values)
         parts = self.weights * (values - mean)
         return mean, max(self._error(parts, self.unit), self._error(parts, self.fold))

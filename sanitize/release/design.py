@@ -436,8 +436,8 @@ def rare_secrets(
         return [], None
     notes = [
         f"the value of {columns} that {about}{rows[s]:.0f} of {rows.sum():.0f} {whom} have is in too few to certify "
-        f"{what}: about {float(f'{needed[s]:.2g}'):.0f} or more would have to have it; join it with another value, or "
-        f"take more {whom}"
+        f"{what}, so that less survives: about {float(f'{needed[s]:.2g}'):.0f} or more would have to have it; join it "
+        f"with another value, or take more {whom}"
         for s in places[:3]
     ]
     in_all = float((needed[places] / rows[places]).max() * rows.sum())

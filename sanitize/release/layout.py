@@ -269,7 +269,7 @@ class Layout:
         listed = ", ".join(f"{kind} column {name!r}" for name, kind in kinds.items())
         way_out = " Latent classes (latent-classes) take amounts as they are." if amounts else ""
         raise ColumnError(
-            f"a different value in most rows, so there is no distribution to learn: {listed}. Give "
+            f"there is a different value in most rows of {listed}, so no distribution can be learned. Give "
             "bins to numbers and dates, "
             f"and leave out columns that identify their row.{way_out}",
             next(iter(kinds)) if len(kinds) == 1 else None,

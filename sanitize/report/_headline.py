@@ -342,7 +342,11 @@ def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
         words = ["Each released row belongs to a real person, who may be recognised by what it says."]
     judged = document.get("judgement") or {"attacks": ()}
     if found := [attack["people"] for attack in judged["attacks"] if attack["figure"] == "ranking"]:
-        best = f"The best of {len(found)} attacks that were tried" if len(found) > 1 else "The attack that was tried"
+        best = (
+            f"The best of {len(found)} attacks that look for people"
+            if len(found) > 1
+            else "The attack that looks for people"
+        )
         right = f"{per_hundred(max(found))} times in 100 (50 is chance)"
         words.append(f"{best} found the one of two people who is in it {right}.")
     return (

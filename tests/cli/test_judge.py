@@ -163,7 +163,7 @@ def test_a_release_is_judged_before_it_is_written_and_its_report_says_so(files, 
     code, out, _ = run(*releasing(files, CLASSES, "--report", files / "r.html", "--full", "--judge", *others))
     assert code == 0
     words = " ".join(out.split())
-    assert "Copied rows, or more about people in the data than about others (promised: none): " in words
+    assert "Copied rows, or more about people in the data than about others (must not be found): " in words
     assert "(people in the data / outside it, in 100): " in words
     page = (files / "r.html").read_text()
     assert all(

@@ -284,7 +284,7 @@ class UniformTable:
         return draw
 
     def _exact(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Outputs in whose shares these numbers lie."""
+        """Return the output whose interval of numbers holds each given number."""
         base, larger = divmod(1 << self.scale_bits, self.n)
         of_larger = numbers // (base + 1)
         return np.where(of_larger < larger, of_larger, (numbers - larger) // base)

@@ -35,7 +35,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Sets that remain, the capacity of their union, and the choice that its input distribution suggests."""
+    """Node of the search: the sets still allowed, the capacity of their union, and the choice its input suggests."""
 
     offers: Offers
     upper: float

@@ -232,6 +232,6 @@ def _check_weights(weights: Any, names: set[str]) -> None:
         raise InvalidParameter(f"weights must map names of parts to numbers, got {type(weights).__name__}")
     for name, weight in weights.items():
         if name not in names:
-            raise InvalidParameter(f"weights: there is no part {name!r} without a budget of its own")
+            raise InvalidParameter(f"weights must name parts without a budget of their own, got {name!r}")
         if not 0 < positive(f"weights[{name!r}]", weight) < math.inf:
             raise InvalidParameter(f"weights[{name!r}] must be finite, got {weight!r}")

@@ -78,12 +78,12 @@ class PrivateModel:
 
     @staticmethod
     def share_of_levels(share: Fraction, n_columns: int) -> Fraction:
-        """Part of a share for the levels of one column."""
+        """Return the part of a privacy share that is spent on the levels of one column."""
         return _LEVELS * share / n_columns
 
     @staticmethod
     def share_of_choices(share: Fraction) -> Fraction:
-        """Part of a share for all choices of edges together."""
+        """Return the part of a privacy share that is spent on all choices of edges together."""
         return _CHOICE * share
 
     @classmethod

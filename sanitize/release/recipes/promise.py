@@ -129,7 +129,7 @@ class DPGuarantee(ABC):
         if not values:
             raise ColumnError(
                 f"{self.keyword} must declare the values of the column {name!r}, as values={{{name!r}: [...]}}, "
-                "or it must have bins with edges: otherwise it would reveal which values occur",
+                "or the column must have bins with edges: otherwise the release would reveal which values occur",
                 name,
             )
         return list(values)
@@ -165,7 +165,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise InvalidParameter(f"{name} requires that each row is one person: leave person out, or say person={ROW!r}")
     if settings["keep_sensitive"]:
         raise InvalidParameter(
-            f"keep_sensitive=True would release the sensitive values themselves; drop it with {name}"
+            f"keep_sensitive=True would release the sensitive values, which {name} protects; leave it out"
         )
     for role in ("sensitive", "public"):
         if callable(settings[role]):
@@ -318,7 +318,7 @@ def add_noise(
 def _pool_noise(
     promise: DPGuarantee, exact: ContingencyTable, secrets: Alphabet, key: NoiseKey, min_count: int
 ) -> tuple[NoisyCounts, NDArray[np.float64]]:
-    """Noisy counts of (sensitive value, symbol), with rare symbols pooled, and the share of each."""
+    """Return noisy counts of (sensitive value, symbol), rare symbols pooled, and each symbol's share of its pool."""
     if exact.rows is not None or exact.row_counts is not None:
         raise InvalidParameter(f"{promise.keyword} counts rows, each of which is a person: leave out weights of rows")
     counts = np.zeros((len(secrets), len(exact.public)), np.int64)

@@ -222,7 +222,7 @@ class Source(ABC):
     def _file_batches(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
     ) -> Iterator[pa.RecordBatch]:
-        """Columns of the file itself, in the order given; if there are none, only rows are counted."""
+        """Yield the given columns of one file in batches, in this order; without columns, batches only count rows."""
 
     def check_unchanged(self) -> None:
         """Refuse to go on if a file is not the one that was opened."""

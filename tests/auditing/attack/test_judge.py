@@ -245,7 +245,7 @@ def test_raw_rows_and_whole_rows_of_a_bootstrap_are_refuted(made):
     results = found(judgement)
     assert all(results[title].status == "more" for title in (*SHARES, *NEAREST, "Singling out"))
     assert judgement.headline.startswith(
-        "Copied rows, or more about people in the data than about others (promised: none): found. Who is in the data"
+        "Copied rows, or more about people in the data than about others (must not be found): found. Who is in the data"
     )
     with pytest.raises(ReleaseRefuted, match=r"refuted \(copies, .*density.*\); do not hand it out") as caught:
         judgement.require()
@@ -457,8 +457,8 @@ def test_rows_of_strangers_are_not_refuted():
     assert (judgement.promised, judgement.membership) == ("not refuted", "not refuted")
     assert judgement.require() is judgement
     assert (
-        "Copied rows, or more about people in the data than about others (promised: none): not found by these 8 attacks"
-        in judgement.headline
+        "Copied rows, or more about people in the data than about others (must not be found): not found by these 8 "
+        "attacks" in judgement.headline
     )
     assert "safe" not in judgement.to_text().lower()
 
@@ -883,7 +883,9 @@ def test_a_report_carries_it_for_its_owner_only():
     judgement = judge(bootstrap(table), table, outsiders=others, sensitive="secret")
     report = sz.last_report(released).with_findings(judgement)
     assert not report.ok
-    assert "Copied rows, or more about people in the data than about others (promised: none): found" in report.to_html()
+    assert (
+        "Copied rows, or more about people in the data than about others (must not be found): found" in report.to_html()
+    )
     assert "Copied rows" in report.to_json()
     assert "Copied rows" not in report.to_json(audience="public")
 

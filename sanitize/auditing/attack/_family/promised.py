@@ -121,7 +121,7 @@ class KnownColumns(Attack):
     """Guess the sensitive value from the released rows nearest in a few known columns."""
 
     title = "Inference from a few columns"
-    question = "Do known raw columns, with the release, reveal the sensitive value?"
+    question = "Do known raw columns, with the release, reveal more about people in the data than about others?"
     claim = "promised"
     figure = "secret"
     people = (
