@@ -32,7 +32,7 @@ def asked(files, released, *more):
     return ["judge", files / released, "--source", files / "raw.parquet", "-s", "secret", *more]
 
 
-PROMISED = "COPIED ROWS, OR MORE ABOUT PEOPLE IN THE DATA THAN ABOUT OTHERS (PROMISED:\n  NONE): "
+PROMISED = "COPIED ROWS, OR MORE ABOUT PEOPLE IN THE DATA THAN ABOUT OTHERS (MUST NOT BE\n  FOUND): "
 
 
 def test_1_a_file_that_is_refuted_is_not_handed_out(files, run):
