@@ -53,10 +53,8 @@ def say(text: str, stream: TextIO | None = None, *, is_file: bool = False) -> No
 
 def complain(text: str) -> None:
     """Print a line on standard error; where nobody can read it, the exit code still says that something is wrong."""
-    try:
-        print(text, file=sys.stderr, flush=True)
-    except OSError:
-        drop(sys.stderr)
+    with contextlib.suppress(TargetError):
+        say(f"{text}\n", sys.stderr)
 
 
 def drop(stream: TextIO) -> None:
