@@ -418,12 +418,12 @@ def with_lines(policy: Policy, lines: Sequence[Proposal]) -> Policy:
 
 
 def draft_designer(policy: Policy) -> Designer:
-    """Designer of a draft; under a confidence its response search has a fortieth of a release's effort.
+    """Designer of a draft, whose search for a response has a fortieth of a release's effort.
 
     The rest would prove how little is missing, which no draft shows.
     """
     channel = None if is_joint(policy) else policy.channels[0]
-    if channel is not None and channel.mechanism in OWNERS["gap"] and "confidence" in channel.settings:
+    if channel is not None and channel.mechanism in OWNERS["gap"]:
         policy = with_channel(policy, settings={"effort": _DRAFT_EFFORT, **channel.settings})
     return designer_of(policy)
 

@@ -171,7 +171,8 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     """Design what a policy asks for, as a release does, and the alternatives to it.
 
     Other mechanisms and budgets are designed under all settings of the policy. What takes long is shown on a terminal,
-    with the time that is left.
+    with the time that is left. Where the policy sets no ``effort``, the search for a random response has a fortieth of
+    a release's, so that a large release may keep a little more or less than the plan says.
 
     Parameters
     ----------

@@ -22,8 +22,9 @@ import sanitize as sz
 from sanitize._util.formatting import percent
 from sanitize.engines.parquet import plan_file
 from sanitize.errors import ColumnError
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT
 from sanitize.policy import PolicyBudget, make_plan
-from sanitize.policy._advice import Drafts
+from sanitize.policy._advice import Drafts, draft_designer
 from sanitize.policy._proposals import propose_bins
 from sanitize.release.first_pass import RememberedPass
 from sanitize.release.survey import ColumnSurvey
@@ -333,6 +334,32 @@ def test_a_response_on_classes_keeps_what_the_line_says(tmp_path, public, monkey
     kept = followed(text, tmp_path / "raw.parquet", [line])
     assert f"keeps {percent(kept.relations)} of the relations between columns, on average" in line.why
     assert kept.facts.output == "model"
+
+
+DROPPED = 'drop = ["age", "born", "name", "street"]'
+RESPONSE = HEAD + 'mechanism = "optimal-random-response"\n'
+
+
+@pytest.mark.parametrize("setting", ["", "confidence = 0.9\n"])
+def test_a_plan_searches_with_a_fortieth_of_the_effort_or_what_the_policy_sets(setting):
+    chosen = [draft_designer(sz.Policy.from_toml(RESPONSE + setting + line)) for line in ("", "effort = 3e6\n")]
+    assert [designer.recipe().effort for designer in chosen] == [RESPONSE_EFFORT / 40, 3e6]
+
+
+@pytest.mark.slow
+def test_a_plan_of_a_response_keeps_what_the_release_does(tmp_path):
+    """Within .005, of 225 combinations."""
+    rng = np.random.default_rng(8)
+    town, floor = rng.integers(0, 15, (2, 20_000))
+    ill = rng.random(20_000) < rng.random((15, 15))[town, floor] ** 4
+    raw = pa.table({"illness": np.where(ill, "ill", "well"), "town": town, "floor": floor})
+    pq.write_table(raw, tmp_path / "raw.parquet")
+    columns = '[types]\ntown = "category"\nfloor = "category"\n'
+    policy = sz.Policy.from_toml(RESPONSE.replace(DROPPED, "drop = []") + columns)
+    planned = make_plan(policy, tmp_path / "raw.parquet", advise=False).report.summary["normalized_utility"]
+    released = plan_file(tmp_path / "raw.parquet", policy.sanitizer()).summary["normalized_utility"]
+    assert 0.5 < released < 0.95
+    assert abs(planned - released) < 0.005
 
 
 SURE = WIDE + "confidence = 0.9\n"

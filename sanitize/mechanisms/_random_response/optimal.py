@@ -312,7 +312,8 @@ def _better(problem: Problem, response: RandomResponse, account: Effort) -> Rand
     """Return the interrupted response, or the one inside blocks if that keeps more, under the same bound."""
     if response.status not in {Status.EFFORT, Status.TIME_LIMIT} or problem.side is not None or account.is_late():
         return response
-    blocks = deal_groups(seed_groups(problem.joint, problem.budget, 1.0, (1 - _WHOLE) * account.seconds))
+    share, seconds = account.limit / RESPONSE_EFFORT, (1 - _WHOLE) * account.seconds
+    blocks = deal_groups(seed_groups(problem.joint, problem.budget, share, seconds))
     if len(blocks) == 1:
         return response
     try:
