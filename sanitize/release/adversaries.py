@@ -1,6 +1,6 @@
 """Adversaries that learn from rows: any scikit-learn classifier, or a mixture of simple ones.
 
-They learn in folds of rows, and are scored by weighted means whose errors know which rows belong together.
+Adversaries learn in folds of rows. Their scores are weighted means, whose standard errors account for clusters of rows.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _classifier(estimator: Any, seen: Features, secrets: Secrets, train: Rows, t
 
 def boosting(n_leaves: int = 31, categories: Sequence[bool] | None = None) -> Any:
     """Gradient boosting that learns from all given rows."""
-    # To stop early it would put rows aside by class, of which a rare one may have a single row.
+    # Early stopping would hold out rows by class, and a rare class may have a single row.
     fixed = {"max_iter": 60, "early_stopping": False, "random_state": 0}
     return HistGradientBoostingClassifier(max_leaf_nodes=n_leaves, categorical_features=categories, **fixed)
 
@@ -150,8 +150,8 @@ def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
 def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
     """Mixture of simple adversaries; its weights maximise the likelihood on a quarter of the rows, held out.
 
-    A mixture loses little to the best of them and, unlike a choice, does not change much with the rows. The prior
-    is one of them, so an adversary who finds nothing comes out close to it.
+    A mixture is nearly as good as its best member and, unlike a selected member, changes little with the rows. The
+    prior is one member, so an adversary who finds nothing predicts close to the prior.
     """
     # Coefficients up to which Newton steps beat quasi-Newton ones.
     small = seen.matrix.shape[1] * secrets.n_s <= 512
@@ -182,7 +182,7 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vecto
 
 
 def area(scores: NDArray[Any], positive: Mask) -> tuple[float, Vector]:
-    """Chance that a positive row has the larger score, ties counting half, and each row's contribution [DDC]."""
+    """Chance that a positive row scores above a negative one, ties counting half, and each row's contribution [DDC]."""
     together = rankdata(scores)
     n_positive, n_negative = positive.sum(), (~positive).sum()
     above = (together[positive] - rankdata(scores[positive])) / n_negative
@@ -220,7 +220,7 @@ class Score:
 
 
 def assign_folds(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, seed: int) -> NDArray[np.int64]:
-    """Fold of each row: units sorted by the S of their first row, in random order within, and assigned in turn."""
+    """Fold of each row: units are sorted by the S of their first row, shuffled among equals, and dealt out in turn."""
     cv = whole_number("cv", cv, 2)
     units, first = np.unique(unit, return_index=True)
     if len(units) < 2 * cv:

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
     from sanitize._util.checks import Vector
 
-# Rows that an adversary learns from and is tried on: more move the figure by a hundredth.
+# Rows that an adversary learns from and is tested on: more rows change the figure by about 0.01.
 MOST_ROWS = 12_000
-# Small trees: of a few thousand rows larger ones learn what is true of no others.
+# Small trees: from a few thousand rows, larger trees learn patterns that hold for no other rows.
 _FOLDS, _LEAVES = 3, 8
-# Values of a column, and sensitive ones, that are told apart; the rarest are one.
+# Values of a column, and sensitive values, that are distinguished; the rarest ones are pooled.
 _MOST_VALUES, _MOST_SECRETS = 250, 8
 
 
 def found_by_raw_rows(table: Mapping[str, Any], secret: NDArray[np.intp]) -> tuple[float, float]:
-    """Chance that boosting on whole rows ranks the person with the value first, and the same with shuffled values.
+    """Chance that boosting ranks the person with the sensitive value first, from true and from shuffled values.
 
-    Values count by their share, and each row is judged by a model that was trained without it. The second figure is
-    what the same adversary gets where the columns say nothing.
+    Each sensitive value counts by its share, and each row is scored by a model that was trained without that row. The
+    second figure is what the same adversary reaches when the columns reveal nothing.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def found_by_raw_rows(table: Mapping[str, Any], secret: NDArray[np.intp]) -> tup
                 beliefs[fold == k] = class_probabilities(
                     model, x[fold != k], own[fold != k], x[fold == k], beliefs.shape[1]
                 )
-        # One fold is one model, whose beliefs are not those of another.
+        # Rows are ranked within a fold, because the scores of two models are not comparable.
         areas = [(_area(beliefs[fold == k], own[fold == k]), (fold == k).mean()) for k in range(_FOLDS)]
         figures.append(sum(one * share for one, share in areas))
     return figures[0], figures[1]
@@ -61,7 +61,7 @@ def _area(beliefs: Vector, secret: NDArray[np.int32]) -> float:
 
 
 def _numbers(column: Any, name: str) -> tuple[Vector, bool]:
-    """Numbers for boosting, and whether they stand for categories, by frequency."""
+    """Values of a column as numbers for boosting, and whether the numbers are categories ranked by frequency."""
     if is_ordered(column.type, name):
         numbers, is_missing = as_ordered(column, name)
         return np.where(is_missing, np.nan, numbers.astype(np.float64)), False

@@ -1,4 +1,4 @@
-"""Design of a channel from counts, and the facts that a report states about data and settings."""
+"""Design of a channel from counts, and facts about data and settings for reports."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 _B = TypeVar("_B")
 
-# Rows that a combination of public values has before it is printed as it is: fewer are known to belong to somebody.
+# Fewest rows with a combination of public values that is released unchanged: fewer rows could be traced to people.
 MIN_COUNT = 10
-# Sensitive values that are looked at, the most frequent first, for whether a limit allows certainty.
+# Most sensitive values, the most frequent first, for which the report says whether the limit allows certainty.
 _MOST_SHARES = 10
-# What the pool of rarer ones is called.
+# Label of the pool of rare values.
 _OTHERS = "(other)"
 _WEIGHTED_NOTE = (
     "the limit is of the weighted distribution, and each row is released once, without its weight: values are as "
@@ -63,32 +63,32 @@ class Specification:
     Attributes
     ----------
     name : str
-        Mechanism, for the report.
+        Name of the mechanism in reports.
     mechanism : callable
-        From the distribution of (S, X) to the channel that is designed.
+        Designs a channel from the distribution of (S, X).
     budget : Budget
-        What every printed symbol must meet, under the distribution that was learned.
+        Budget that every released symbol must meet, under the distribution that was learned.
     keeps_symbols : bool
-        The mechanism's outputs are its inputs' symbols (randomized response), so nothing needs printing.
+        Whether the mechanism's outputs are public symbols already (randomized response), so that none must be written.
     smoothing : float
     min_count : int
     target : str, optional
-        Public column that the mechanism shall keep, whose distribution given each public symbol it then gets as
-        ``target``.
+        Public column that the mechanism favours. The mechanism gets the distribution of this column given each public
+        symbol as ``target``.
     side_columns : sequence of str
-        Public columns that may be known of a row; the mechanism then gets P(w, s, x) of each case of a part of them as
-        ``side_columns``.
+        Public columns that an attacker may know about a row. The mechanism gets P(w, s, x) for each part of these
+        columns as ``side_columns``.
     prints : bool
-        What the mechanism releases is still to be printed, as a public symbol drawn from P(x|y): what it releases
-        itself names groups that the exact counts made (a joint release is made of parts that are printed, and points of
-        a declared grid name no group).
+        Whether the mechanism's output is written as a public symbol drawn from P(x|y), because the output itself names
+        groups that depend on exact counts. False for a joint release, whose parts do this, and for points of a declared
+        grid, which name no group.
     facts : ReleaseFacts
-        What the report says beyond its numbers.
+        Facts that the report states in addition to its numbers.
     confidence : float, optional
-        Meet the budget under every distribution that the counts allow at this confidence; the mechanism then gets the
-        set of these distributions as ``confidence``.
+        Confidence at which the budget is met under every distribution that agrees with the counts. The mechanism gets
+        the set of these distributions as ``confidence``.
     counts_people : bool
-        Clusters of the rows are people, and what is said of few rows is meant of few people.
+        Whether clusters of rows are people, so that rules about few rows apply to few people.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Specification:
 
     def support(self, table: ContingencyTable) -> tuple[NDArray[Any], NDArray[Any]]:
         """Number of rows, or people, with each sensitive symbol, and with each public one."""
-        if self.counts_people and table.rows is not None:  # else nobody has two
+        if self.counts_people and table.rows is not None:  # otherwise nobody has two rows
             return table.people
         rows = self.cell_rows(table)
         return rows.sum(axis=1), rows.sum(axis=0)
@@ -122,7 +122,7 @@ class Specification:
 
 
 def check_confidence_settings(spec: Specification, layout: Layout) -> None:
-    """Refuse settings under which no confidence can be given."""
+    """Refuse settings under which a confidence is impossible."""
     if spec.confidence is None:
         return
     learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
@@ -148,7 +148,7 @@ def release_facts(
     *,
     is_fixed: bool,
 ) -> ReleaseFacts:
-    """Facts of the mechanism, the settings and the data, as reports state them.
+    """Facts about the mechanism, the settings and the data for a report.
 
     Parameters
     ----------
@@ -158,16 +158,16 @@ def release_facts(
     spec : Specification
     facts : ReleaseFacts
     channel : Channel
-        From public symbols to what is printed.
+        From public symbols to released ones.
     clipped : mapping of str to int
         Values of each binned column that lay outside its edges.
     is_fixed : bool
-        Whether the channel took the place of a design.
+        Whether the channel was given instead of designed.
     """
     rare, shortage = _too_rare(layout, table, spec)
     weighted = (_WEIGHTED_NOTE,) if table.row_counts is not None else ()
     people = ""
-    if layout.prints_symbols and not is_fixed:  # whether any are rare turns with a row, so nobody reads it here
+    if layout.prints_symbols and not is_fixed:  # whether any are rare may depend on a single row, so it is not stated
         phrase = f"combinations of values that few {spec.whom} have"
         people = f"The limit does not keep people from being recognised: {phrase} are released as they are."
         if spec.min_count >= MIN_COUNT:
@@ -188,7 +188,7 @@ def release_facts(
 def count_replaced_values(
     layout: Layout, table: ContingencyTable, spec: Specification, clipped: Mapping[str, int]
 ) -> tuple[ReplacedValues, ...]:
-    """Number of rows of each public column written with another value because theirs has no symbol."""
+    """Number of rows, per public column, that are written with another value because theirs has no symbol."""
     if not (layout.prints_symbols and spec.prints):
         return tuple(ReplacedValues(name, clipped=n) for name, n in clipped.items() if name in layout.public)
     rows = spec.cell_rows(table).sum(axis=0)
@@ -214,11 +214,11 @@ def design_channels(
     confidence: ConfidenceSet | None = None,
     fixed: Channel | None = None,
 ) -> tuple[Channel, ...]:
-    """Channel from public symbols to the mechanism's output, and the channel that writes this output, if any.
+    """Design the channel from public symbols to the mechanism's output, and the channel that writes this output.
 
-    ``input_joint`` is the distribution that the mechanism shall see in place of ``joint``, with the same public
-    symbols; ``confidence`` is the set of distributions under all of which it shall meet its budget; ``fixed`` is a
-    channel in place of a design.
+    ``input_joint`` is the distribution that the mechanism sees in place of ``joint``, with the same public symbols;
+    ``confidence`` is the set of distributions under all of which the mechanism must meet its budget; ``fixed`` is a
+    channel to use in place of a design.
     """
     place = table.public.union(joint.public)[2]
     rows = spec.support(table)[1][place]
@@ -258,7 +258,7 @@ def design_channels(
         printing = channel if spec.prints else None
     if printing is None:
         return (channel,)
-    # Rows of the pool are printed as those of others: its own values are somebody's.
+    # Rows of the pool are written with values of other rows, because values in the pool could be traced to people.
     shown = np.where(rows < spec.min_count, 0.0, joint.p_x)
     if not shown.any():
         raise unshared_error(joint, spec.min_count, spec.whom)
@@ -266,25 +266,25 @@ def design_channels(
 
 
 def unshared_error(joint: JointDistribution, min_count: int, whom: str = "rows") -> UselessRelease:
-    """Error for a table without a combination of public values that may be written."""
+    """Error for a table in which no combination of public values is frequent enough to be written."""
     what = f"no combination of values of the public columns is shared by {min_count} {whom} (min_count)"
     return UselessRelease(None, what, Lack("combinations", column=joint.public.widest).advice)
 
 
 def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Channel | None) -> Channel:
-    """Return a given channel in place of a design, if it fits the public symbols of a table and writes only those.
+    """Return a given channel, to use in place of a design, if it fits the public symbols and writes only those.
 
-    One of a receipt is not trusted. Its distribution is measured like that of any design; what it may print is held
-    against the table here, because no budget speaks of what a released symbol is called.
+    The channel of a receipt is not trusted. Its leakage is measured like that of any design. Its output symbols are
+    compared with the table here, because a budget does not restrict the names of released symbols.
 
     Parameters
     ----------
     channel : Channel
-        From public symbols to what is printed.
+        From public symbols to released ones.
     joint : JointDistribution
         Distribution of the table.
     pooled : Channel or None
-        Rare symbols made one, which the channel must take as one.
+        Channel that merges rare symbols, which the given channel must not separate.
 
     Raises
     ------
@@ -297,7 +297,7 @@ def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Chan
         members = np.unique(pool, return_index=True)[1]
         if Channel((channel.stages[0],)) != Channel((channel.stages[0].take(members).take(pool),)):
             raise InvalidChannel("the channel separates rare symbols that min_count merges")
-    # A joint release prints tuples of its columns' values that no row has.
+    # A joint release may write tuples of its columns' values that no row has.
     prints_own = channel.outputs.columns == channel.inputs.columns and all(
         output_level.equals(level)
         for output_level, level in zip(channel.outputs.levels, channel.inputs.levels, strict=True)
@@ -308,12 +308,12 @@ def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Chan
 
 
 def _rows_among_first(rows: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
-    """Number of rows with one of the first k of some symbols, for every k."""
+    """Number of rows with one of the first k symbols of a list, for every k."""
     return np.cumsum(rows[order])
 
 
 def _people_among_first(table: ContingencyTable, place: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
-    """Number of people with one of the first k of some symbols, for every k."""
+    """Number of people with one of the first k symbols of a list, for every k."""
     assert table.rows is not None
     _, x, weights, person, _ = table.rows
     rank = np.empty(len(order), np.int64)
@@ -330,8 +330,8 @@ def _pool_rare(
 ) -> Channel | None:
     """Channel that merges all symbols of fewer than ``min_count`` rows into one; None if there are none.
 
-    Where all rare symbols together are still too few, the next rarest join them: ``together`` are the rows, or the
-    people, of the first so many of them.
+    If all rare symbols together still have too few rows, the next rarest join them. ``together`` returns the number of
+    rows, or people, with one of the first symbols of a list, for every length.
     """
     n_rare = int((counts < min_count).sum())
     if n_rare == 0:
@@ -343,7 +343,7 @@ def _pool_rare(
     labels = np.unique(leader, return_inverse=True)[1]
     pool = labels[order[0]]
 
-    def names() -> list[str]:  # those in the pool are somebody's, and how many they are nobody needs to read
+    def names() -> list[str]:  # values in the pool could be traced to people, so their number is not shown
         return [_OTHERS if y == pool else joint.public.label(int(x)) for y, x in enumerate(first)]
 
     first = np.unique(labels, return_index=True)[1]
@@ -352,7 +352,7 @@ def _pool_rare(
 
 
 def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, channel: Channel) -> list[str]:
-    """Warnings for a reader of the report about the data and the settings."""
+    """Warnings about the data and the settings for a reader of the report."""
     notes = []
     rows, rare = spec.cell_rows(table).sum(axis=0), spec.support(table)[1] < MIN_COUNT
     n_rare = int(rows[rare].sum())
@@ -380,7 +380,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
 
 
 def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
-    """Sentence on the sensitive values that a released value may reveal with certainty, by their shares only."""
+    """Sentence on sensitive values that the limit allows to be revealed with certainty; names only their shares."""
     if not isinstance(spec.budget, LiftBudget):
         return []
     seen = present_limits(spec.budget, table.sensitive)
@@ -421,15 +421,15 @@ def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> t
     lower, upper, _ = np.broadcast_arrays(bounds.lower, bounds.upper, rows)
     needed = np.array([rows_to_tell_two(*sides, level=level) for sides in zip(lower, upper, strict=True)])
     notes, shortage = rare_secrets(layout.sensitive, rows, needed, "even two symbols", whom=spec.whom)
-    return notes, shortage and (shortage[0], None)  # with so many rows two symbols pass: how many more it takes is open
+    return notes, shortage and (shortage[0], None)  # enough for two symbols, not for more
 
 
 def rare_secrets(
     sensitive: Sequence[str], rows: NDArray[Any], needed: NDArray[Any], what: str, about: str = "", whom: str = "rows"
 ) -> tuple[list[str], Shortage]:
-    """Sentences on up to three sensitive values too rare to certify anything, without names; and the shortage.
+    """Sentences on up to three sensitive values that are too rare to certify, without naming them; and the shortage.
 
-    ``rows`` have each secret, and ``needed`` would have to.
+    ``rows`` is the number of rows with each sensitive value, and ``needed`` is the number that it would take.
     """
     columns, places = " x ".join(map(repr, sensitive)), np.flatnonzero((rows > 0) & (rows < needed))
     if not len(places):

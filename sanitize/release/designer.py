@@ -1,4 +1,4 @@
-"""Designers, which make releases and remember the results; and a release to files after its first pass."""
+"""Designers, which make releases and remember the results, and the input of the pass that writes files."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Prepared(Generic[Report]):
     Attributes
     ----------
     release : FittedRelease
-        Without a distribution. It takes unseen symbols, because in the second pass they mean that the source has
+        Release without its distribution. It accepts unseen symbols, which in the second pass mean that the source has
         changed.
     expected : ndarray of int, shape (n_x,)
-        Rows of each input symbol of the channel, which the second pass must see again.
+        Number of rows of each input symbol of the channel, which the second pass must find again.
     words : RandomWords
         Noise of this release.
     report : LeakageReport or AppendedReport
     footer : bytes
-        What the file says about itself, as JSON.
+        Description of the file that is stored in it, as JSON.
     """
 
     release: FittedRelease
@@ -68,14 +68,14 @@ class Releaser(Protocol[Report]):
 
     @property
     def numbers(self) -> Numbers:
-        """Columns of numbers, since a CSV file does not state types."""
+        """Names of the columns to read as numbers, because a CSV file does not state types."""
 
     def prepare(self, table: TableCounter, order: RowOrder, *, key: bytes | None = None) -> Prepared[Report]:
         """Prepare the second pass over a table."""
 
 
 class Releases(Protocol[Report]):
-    """Object that has a releaser of tables in files: itself, or a policy."""
+    """Object from which `release_file` gets a releaser: the releaser itself, or a policy."""
 
     def _releaser(self) -> Releaser[Report]: ...
 
@@ -86,7 +86,7 @@ class Designer(ABC):
     Attributes
     ----------
     channel_ : Channel
-        From public symbols to what is printed.
+        From public symbols to released ones.
     report_ : LeakageReport
         Leakage before and after, against the budget.
     """
@@ -104,7 +104,7 @@ class Designer(ABC):
         return self
 
     def _look_at(self, empty: pa.Table) -> None:  # noqa: B027
-        """Look at the columns of a table in files; estimators remember them."""
+        """Inspect the columns of a table in files; estimators remember their names."""
 
     @property
     def numbers(self) -> Numbers:
@@ -125,13 +125,13 @@ class Designer(ABC):
         Parameters
         ----------
         table : TableCounter
-            The files, and who counts them.
+            The files, with the object that counts their rows.
         order : {"shuffle", "keep"}
-            Of the released rows; ``keep`` also measures what it tells.
+            Order of the released rows; ``keep`` also measures what this order reveals.
         key : bytes, optional
-            Of the noise, in place of ``random_state``.
+            Key of the noise, in place of ``random_state``.
         channel : Channel, optional
-            What to release through and to measure, in place of a design.
+            Channel to measure and to release through, in place of a design.
         classes : ClassPartition, optional
             Latent classes, in place of a fit.
 
@@ -160,7 +160,7 @@ class Designer(ABC):
         release.check_order(order)
         expected = release.symbol_rows(counts)
         if key is None and isinstance(recipe.random_state, NoiseKey):
-            recipe.random_state.bind(fitted.channel, expected.tobytes(), None)  # files are told apart by their counts
+            recipe.random_state.bind(fitted.channel, expected.tobytes(), None)  # other counts, other noise
         return Prepared(release, expected, words, fitted.report, release_footer(fitted.report, order))
 
     def draft(
@@ -173,7 +173,7 @@ class Designer(ABC):
         table : TableCounter
         order : {"shuffle", "keep"}
         is_priced : bool
-            As of `FitOptions`.
+            See `FitOptions`.
         classes : ClassPartition, optional
             Latent classes, in place of a fit.
         """
@@ -190,7 +190,7 @@ class Designer(ABC):
         self._release = replace(fitted, counts=None, parts=None, compared=None)
 
     def bare_release(self) -> FittedRelease:
-        """Return the release of rows, without the distribution it was designed from.
+        """Return the fitted release, without the distribution from which it was designed.
 
         Raises
         ------
@@ -210,10 +210,10 @@ class Designer(ABC):
 
 @dataclass
 class RecipeDesigner(Designer):
-    """Designer of one recipe, without scikit-learn, which takes longer to load than a small release takes."""
+    """Designer of one recipe that does not load scikit-learn, which takes longer than a small release."""
 
     made_by: Recipe
-    policy: Any = None  # whose settings a release has, where it was made of one
+    policy: Any = None  # estimator whose settings the recipe copies, if there is one
     compared_: Mapping[str, LeakageReport] = field(default_factory=dict, init=False)
 
     def recipe(self) -> Recipe:
@@ -231,8 +231,8 @@ def check_designer(sanitizer: object, what: str) -> None:
 
 
 def refuse_noisy(sanitizer: object, instead: str) -> None:
-    """Refuse an estimator with ``secret_dp`` or ``record_dp`` where its table would be read without noise."""
-    fitted = getattr(sanitizer, "report_", None)  # whatever its parameters are by now
+    """Refuse an estimator with ``secret_dp`` or ``record_dp`` if its table would be read without noise."""
+    fitted = getattr(sanitizer, "report_", None)  # parameters of the fit, which may have been changed since
     recipe = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
     promise = getattr(recipe, "promise", None)
     name = fitted.facts.promise if promise is None and fitted else promise and promise.keyword

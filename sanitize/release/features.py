@@ -1,4 +1,4 @@
-"""Rows of a released table as numbers for a classifier; S is never read here."""
+"""Rows of a released table as numbers for a classifier, which never depend on S."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ POSITION = "(position)"
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of each row that an adversary sees.
+    """Features of each row as an adversary sees them.
 
     Attributes
     ----------
     matrix : ndarray of float32, shape (n_rows, n_features)
-        One column a frequent level, and the rank between 0 and 1 of numeric columns.
+        One indicator column per frequent level, and the rank between 0 and 1 of numeric columns.
     cells : ndarray of int64, shape (n_rows,)
-        Number of the row's tuple of symbols, numeric columns cut into quantiles.
+        Number of the row's tuple of symbols, with numeric columns cut into quantiles.
     columns : tuple of str
-        The columns these come from.
+        Columns from which the features are computed.
     """
 
     matrix: NDArray[np.float32]
@@ -52,7 +52,7 @@ def table_features(
 ) -> Features:
     """Features of some columns of a table (all by default), and of each row's position.
 
-    With ``numbers`` a numeric column is one feature, its value in standard units, and nothing else.
+    With ``numbers``, a numeric column becomes a single feature, its standardized value.
     """
     cuts = 16
     names = tuple(table.names if columns is None else columns)
@@ -61,7 +61,7 @@ def table_features(
     sources = {name: as_arrow(table[name], name) for name in names}
     if with_position:
         rows = np.arange(table.n_rows)
-        # Orders met in practice: sorted, in runs, and in pairs or threes (matched cases and controls).
+        # Positions reveal usual row orders: sorted, in runs, and in pairs or threes (matched cases and controls).
         for label, values in ((POSITION, rows), ("(pairs)", rows % 2), ("(threes)", rows % 3)):
             sources[label] = as_arrow(values, label)
     for name, column in sources.items():
@@ -70,7 +70,7 @@ def table_features(
         values, codes = ascending(column, name)
         as_number = numeric == "numbers" and name in names and is_numeric(column.type)
         if as_number:
-            # Each row's value less the mean, in standard deviations; 0 where missing or infinite.
+            # Each row's value minus the mean, in standard deviations; 0 where missing or infinite.
             numbers = np.append(np.asarray(values.cast("float64"), dtype=np.float64), np.nan)[codes]
             usual = np.isfinite(numbers)
             if usual.any():
@@ -82,7 +82,7 @@ def table_features(
             if not as_number:
                 parts.append(ranks[:, None].astype(np.float32))
             codes = np.where(codes == MISSING, cuts, np.minimum((ranks * cuts).astype(np.int64), cuts - 1))
-        if name in names:  # tuples of symbols and positions would all be different
+        if name in names:  # positions would make all tuples different
             cells = np.unique(cells * (int(codes.max(initial=0)) + 2) + codes + 1, return_inverse=True)[1]
         if not as_number:
             parts.append(indicators(codes))
@@ -97,7 +97,7 @@ def _ranks(codes: NDArray[np.integer[Any]], n_values: int) -> Vector:
 
 
 def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
-    """Indicator columns of frequent codes; other codes have none."""
+    """Indicator columns of the frequent codes; other codes get no column."""
     counts = np.bincount(codes + 1)
     # Levels of a column that get a feature of their own, most frequent first.
     levels = np.sort(np.argsort(-counts, kind="stable")[: min(64, int((counts > 0).sum()))])

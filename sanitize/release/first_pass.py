@@ -1,4 +1,4 @@
-"""First pass over a table, in files or in memory: it counts rows and keeps nothing else of them."""
+"""First pass over a table, in files or in memory, which counts the rows and retains only the counts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RowOrder = Literal["shuffle", "keep"]
 
 
 def check_row_order(rows: str) -> None:
-    """Refuse a value that is no order of released rows."""
+    """Refuse a value other than the two orders of released rows."""
     check_choice("rows", rows, "shuffle", "keep")
 
 
@@ -50,16 +50,16 @@ def sample_rows(n: int, most: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class RowCounts:
-    """Counts of some rows.
+    """Counts of the rows read so far.
 
     Attributes
     ----------
     table : ContingencyTable
         Counts of (S, X).
     order : OrderAudit or None
-        Counts of S and the position of rows that keep their order.
+        Counts of S and released columns by position, if rows keep their order.
     clipped : Counter
-        Values of each binned column outside its edges.
+        Number of values of each binned column that lie outside its edges.
     """
 
     table: ContingencyTable
@@ -75,7 +75,7 @@ class RowCounts:
         clusters: Any = None,
         largest: float | None = None,
     ) -> RowCounts:
-        """Counts of a table in memory; rows may have weights, and belong to clusters with a largest total."""
+        """Count a table in memory, whose rows may have weights and belong to clusters of limited total weight."""
         counted = cls(layout.empty_table())
         counted.count(layout.columns(source), weights=weights, clusters=clusters, largest=largest)
         return counted
@@ -104,7 +104,7 @@ class RowCounts:
         return RowCounts(self.table.empty_copy(), None if self.order is None else self.order.empty_copy())
 
     def merge(self, addend: RowCounts) -> RowCounts:
-        """Add the counts of both."""
+        """Return the sum of the counts of both."""
         order = None if self.order is None or addend.order is None else self.order.merge(addend.order)
         clipped = self.clipped.copy()
         clipped.update(addend.clipped)
@@ -160,11 +160,11 @@ class MemoryTable:
     Attributes
     ----------
     head : Table
-        The table, with the sensitive columns in it unless they come apart.
+        The table, including the sensitive columns unless these are passed separately.
     sensitive_features : array-like or frame, optional
-        The sensitive columns apart.
+        Sensitive columns that are not in the table.
     weights, groups : array-like of shape (n_rows,), optional
-        Weight of each row, and what it was drawn with.
+        Weight of each row, and the cluster with which it was sampled.
     largest_total : float, optional
         See `Sanitizer.fit`.
     """
@@ -196,15 +196,15 @@ class MemoryTable:
         return self.head.n_rows
 
     def naming_absent(self) -> contextlib.AbstractContextManager[None]:
-        """Leave errors about missing columns unchanged."""
+        """Leave errors about missing columns unchanged, as a table in memory needs no other words."""
         return contextlib.nullcontext()
 
     def sample(self, names: Sequence[str], most: int) -> Mapping[str, Any]:
-        """Return all columns: fewer would save nothing."""
+        """Return all columns, because selecting some saves no work in memory."""
         return self.columns
 
     def count(self, layout: Layout, order: RowOrder) -> RowCounts:
-        """Count all rows; rows in memory are never released in order."""
+        """Count all rows; ``order`` has no effect on a table in memory."""
         return RowCounts.from_table(layout, self.columns, self.weights, self.groups, self.largest_total)
 
 
@@ -220,7 +220,7 @@ class TableCounter:
     workers : int
         Threads that read and count.
     keeps : bool
-        Whether rows of Parquet files are kept for another reading, as far as there is room.
+        Whether rows of Parquet files stay in memory for another reading, as far as there is room.
     """
 
     source: Source
@@ -229,7 +229,7 @@ class TableCounter:
     keeps: bool = field(default=False, kw_only=True)
     _kept: dict[tuple[Path, int], tuple[int, list[Batch]]] = field(default_factory=dict, repr=False, kw_only=True)
 
-    # A table in files has its sensitive columns in it; rows with weights are counted by them.
+    # A table in files contains its sensitive columns, and the weights of its rows are a column.
     sensitive_features: ClassVar[Any] = None
     features: ClassVar[Mapping[str, Any]] = {}
     weights: ClassVar[Any] = None
@@ -258,7 +258,7 @@ class TableCounter:
     def empty(self) -> pa.Table:
         """Columns without rows.
 
-        A repeated name keeps its place, so that positions count as in the file; asking for it by name is refused.
+        A repeated name keeps its place, so that positions agree with the file; selecting it by name is refused.
         """
         first = {name: j for j, name in reversed(list(enumerate(self.source.schema.names)))}
         fields = [
@@ -296,7 +296,7 @@ class TableCounter:
         return self.count_files(layout, self.order_audit(layout, order))
 
     def count_files(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> RowCounts:
-        """Count the rows of all files; ``order`` counts them too, from number ``first`` on."""
+        """Count the rows of all files; ``order`` also counts them by position, from number ``first`` on."""
         names, weights = list(dict.fromkeys((*layout.sensitive, *layout.read))), self.source.weights
         read = names if weights is None else [*names, weights]
         self.source.check(read)
@@ -312,7 +312,7 @@ class TableCounter:
             return part_counts
 
         empty = layout.empty_table()
-        # Replaced while threads read it, and never changed.
+        # Threads read the total, so merges replace it and never change it.
         total = RowCounts(empty if weights is None else empty.with_rows_counted(), order)
         for part_counts in ordered_map(count_load, self.loads(self.source.files, read, first), self.workers):
             total = total.merge(part_counts)
@@ -320,7 +320,7 @@ class TableCounter:
         return total
 
     def loads(self, files: Sequence[Path], names: Sequence[str], before: int = 0) -> Iterator[tuple[int, Load]]:
-        """Loads of some files, and the number of rows of the table before each."""
+        """Yield the loads of some files, each with the number of rows of the table before it."""
         for file in files:
             for load in self.source.loads(file, names, self.batch_rows):
                 if self.keeps and self.source.reads_on_demand:
@@ -329,7 +329,7 @@ class TableCounter:
                 before += load.n_rows
 
     def _batches(self, place: tuple[Path, int], load: Load, names: set[str]) -> Iterator[Batch]:
-        """Batches of a load, in codes of few bytes, which are faster to read; kept batches are not read again."""
+        """Batches of a load as small integer codes, which are faster to read; stored batches are not read again."""
         _, batches = self._kept.get(place, (0, []))
         if batches and names <= set(batches[0]):
             for batch in batches:
@@ -343,19 +343,19 @@ class TableCounter:
             if size <= KEPT_BYTES:
                 batches.append(batch)
             yield batch
-        if size + sum(taken for taken, _ in list(self._kept.values())) <= KEPT_BYTES:  # threads may exceed it by a load
+        if size + sum(taken for taken, _ in list(self._kept.values())) <= KEPT_BYTES:  # threads may exceed it
             self._kept[place] = size, batches
 
     def order_audit(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
         """Audit of rows that keep their order; None if they are shuffled."""
-        # Where the public columns are their own sensitive ones, their order is what is released.
+        # If the public columns are also the sensitive ones, the release itself is their order.
         if order == "shuffle" or layout.sensitive == layout.public:
             return None
         return OrderAudit.empty(layout.sensitive, self.source.n_rows, layout.public)
 
     @contextlib.contextmanager
     def naming_absent(self) -> Iterator[None]:
-        """Raise errors about missing columns in the words of the file reader."""
+        """Raise errors about missing columns with the message of the file reader."""
         try:
             yield
         except ColumnError as error:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sanitize.tables.columns import ArrowColumn
 
 Missing = Literal["category", "error"]
-# Rows of a table in files that are looked at for what goes with what.
+# Rows of a table in files from which companions of a column are determined.
 _COMPANIONS = 200_000
 
 
@@ -57,15 +57,15 @@ class FitOptions:
     Attributes
     ----------
     order : {"shuffle", "keep"}
-        Of the released rows of a file; ``keep`` also measures what it reveals.
+        Order of the released rows of a file; ``keep`` also measures what this order reveals.
     random_words : RandomWords, optional
         Noise of this release, in place of that of the recipe.
     channel : Channel, optional
-        What was released through, printing included, where it is only to be measured; nothing is designed then.
+        Complete channel of an earlier release, which is measured in place of a design.
     classes : ClassPartition, optional
-        Latent classes in place of a fit, where a release is drawn again.
+        Latent classes of an earlier release, in place of a fit.
     is_priced : bool
-        Whether the report says what confidence costs, which takes three more designs.
+        Whether the report states the cost of confidence, which takes three more designs.
     """
 
     order: RowOrder = "shuffle"
@@ -81,11 +81,11 @@ PLAIN = FitOptions()
 class Recipe(ABC):
     """Base of the recipes, one per mechanism, which share their parameters with the estimator of the same name.
 
-    A recipe is made anew whenever an estimator is fitted, and never changes. It knows no estimator: the command line
-    carries it out without loading scikit-learn, which takes longer than to release a small table.
+    Each fit of an estimator makes a new recipe, which never changes. Recipes do not import the estimators, so the
+    command line needs no scikit-learn, which takes longer to load than a small release takes.
     """
 
-    # Parameters that every recipe can be asked for; a recipe without one of them has what is said here.
+    # Parameters that can be read from every recipe, with the value for recipes without the parameter.
     budget: Any
     sensitive: ColumnSpec
     public: ColumnSpec = None
@@ -103,12 +103,12 @@ class Recipe(ABC):
     record_dp: Any = None
     person: str | None = None
 
-    counts_people: ClassVar[bool] = True  # whether it can count people where they have several rows
+    counts_people: ClassVar[bool] = True  # whether people with several rows can be counted
     needs_sensitive: ClassVar[bool] = True
-    is_part: ClassVar[bool] = True  # whether it may be a part of a joint release
+    is_part: ClassVar[bool] = True  # whether the recipe may be a part of a joint release
     takes_any_budget: ClassVar[bool] = False  # whether the mechanism can be designed given other columns
     takes_weights: ClassVar[bool] = False  # whether rows of files may have weights
-    takes_channel: ClassVar[bool] = True  # whether one may take the place of a design
+    takes_channel: ClassVar[bool] = True  # whether a given channel may replace the design
 
     @classmethod
     def estimator(cls) -> str:
@@ -125,17 +125,17 @@ class Recipe(ABC):
         """Return a copy with other values of some parameters."""
         return replace(self, **parameters)  # type: ignore[type-var]
 
-    # --------------------------------------------------------------------- from a table to a release, in order
+    # ---------------------------------------------------------------- steps from a table to a release, in order
 
     def fit(self, table: TableSource, options: FitOptions = PLAIN, roles: Layout | None = None) -> FittedRelease:
-        """Count a table, design and measure: the only path to a release, for frames, files, engines and commands.
+        """Count a table, design a channel and measure it; all frames, files, engines and commands use this method.
 
         Parameters
         ----------
         table : TableCounter or MemoryTable
         options : FitOptions
         roles : Layout, optional
-            Roles of the columns, where they are known already.
+            Roles of the columns, if they are known already.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class Recipe(ABC):
         return self.design(layout, counts, options)
 
     def design(self, layout: Layout, counts: RowCounts, options: FitOptions = PLAIN) -> FittedRelease:
-        """Design from counts of any origin, and measure; the report does not know the design.
+        """Design a channel from counts of any origin, and measure it independently of the design.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class Recipe(ABC):
             report = _price_confidence(report, release, counts.table, self._counting_people())
         return replace(release, report=report)
 
-    # ------------------------------------------------------------- what a mechanism writes: the first, and perhaps more
+    # ------------------------------------------- methods of each mechanism: the first is required, the others optional
 
     @abstractmethod
     def specification(self) -> Specification:
@@ -208,11 +208,11 @@ class Recipe(ABC):
     def resolve(
         self, spec: Specification, layout: Layout, counts: RowCounts, channel: Channel | None
     ) -> tuple[Specification, Layout]:
-        """Decide from the counts what is designed and for which columns; ``channel`` replaces a design."""
+        """Return the mechanism and the columns to design for, given the counts; ``channel`` replaces a design."""
         return spec, layout
 
     def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
-        """Return the release completed with everything that follows its design."""
+        """Complete a release with the parts that are computed after the design."""
         return release
 
     # ------------------------------------------------------------------------------------- settings and their checks
@@ -227,7 +227,7 @@ class Recipe(ABC):
         self.specification()
 
     def check_weights(self, table: TableCounter, order: RowOrder) -> None:
-        """Refuse weights of the rows of a file where they have no meaning."""
+        """Refuse weights of the rows of a file if they have no meaning for the recipe."""
         self._refuse_weights(table.source.weights)
         if table.source.weights is None or (self.takes_weights and self.confidence is None and order == "shuffle"):
             return
@@ -267,7 +267,7 @@ class Recipe(ABC):
 
     @property
     def numbers(self) -> Numbers:
-        """Columns with bins, since a CSV file does not state types."""
+        """Columns with bins, which are read as numbers because a CSV file does not state types."""
         if not isinstance(self.bins, Mapping):
             return Numbers()
         dates = tuple(name for name, bins in self.bins.items() if is_of_dates(bins))
@@ -281,12 +281,12 @@ class Recipe(ABC):
 
     @property
     def person_column(self) -> str | None:
-        """Column with the identifiers of people; None if rows are counted.
+        """Name of the column that identifies people; None if rows are counted.
 
         Raises
         ------
         InvalidParameter
-            If there is one, and people cannot be counted.
+            If a column is named and the recipe cannot count people.
         """
         if self.person is None or self.person == ROW:
             return None
@@ -301,12 +301,12 @@ class Recipe(ABC):
 
     @staticmethod
     def people(source: Mapping[str, Any], name: str) -> ArrowColumn | None:
-        """Column of identifiers of people with the given name; None if nobody has two rows.
+        """Return the column that identifies people; None if nobody has two rows.
 
         Raises
         ------
         ColumnError
-            If it is missing somewhere.
+            If an identifier is missing.
         """
         column = as_arrow(source[name], name)
         if (n_missing := column.null_count) > 0:
@@ -319,7 +319,7 @@ class Recipe(ABC):
 
     @property
     def is_seeded(self) -> bool:
-        """True if its noise can be guessed."""
+        """True if the noise comes from a seed, which can be guessed."""
         if isinstance(self.random_state, bytes):
             raise InvalidParameter(
                 "random_state must not be bare bytes, because parameters of estimators are shown; wrap the key: "
@@ -328,7 +328,7 @@ class Recipe(ABC):
         return not is_secure(self.random_state)
 
     def roles(self, table: TableSource) -> Layout:
-        """Roles of the columns, by their names and types only."""
+        """Determine the roles of the columns from their names and types only."""
         head = table.head
         person = select("person", self.person_column, head)
         require_columns(head, self.sensitive, self.public, self.keep, self.bins)
@@ -361,7 +361,7 @@ class Recipe(ABC):
     def count(self, table: TableSource, layout: Layout, order: RowOrder) -> RowCounts:
         """Count rows, or people if they have several rows; columns whose values identify people are refused."""
         counts, others = table.count(layout, order), list(table.names)
-        if self.promise is not None:  # no other look at sensitive values would have noise
+        if self.promise is not None:  # noise would not cover another look at sensitive values
             counts = add_noise(layout, counts, self.promise, self.random_state, self.min_count)
             others = [name for name in others if name not in layout.sensitive]
         if (person := self.person_column) is None:
@@ -382,7 +382,7 @@ class Recipe(ABC):
 def _price_confidence(
     report: LeakageReport, release: FittedRelease, table: ContingencyTable, spec: Specification
 ) -> LeakageReport:
-    """Report with the cost of confidence, from three more designs for the same distribution."""
+    """Return the report with the cost of confidence, from three more designs for the same distribution."""
     if spec.confidence is None:
         return report
     assert report._worst is not None
@@ -404,14 +404,14 @@ def _price_confidence(
             None,
             utility(among.scaled(k)),
         )
-        for k in (10, 100)  # to say what more rows would buy, which is no more than without a confidence
+        for k in (10, 100)  # gain by more rows, at most that without a confidence
         if kept >= USELESS_BELOW
     )
     return replace(report, measures=(*report.measures, plain, *more))
 
 
 def recipe_type(name: str) -> type[Recipe]:
-    """Recipe class of an estimator, loaded now because a release needs few of them."""
+    """Recipe class of an estimator, imported on first use because a release needs few recipes."""
     files = {
         "BestSanitizer": "best",
         "GaussianChannel": "gaussian",

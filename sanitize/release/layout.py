@@ -41,8 +41,8 @@ _EDGES_WANTED = (
 
 
 def two_dimensional(native: Any) -> Any:
-    """Array of a matrix or nested list; scikit-learn's own errors about its shape would quote rows."""
-    if hasattr(native, "toarray"):  # sparse matrices are refused by name elsewhere
+    """Convert a matrix or nested list to an array; scikit-learn's own errors about the shape would quote rows."""
+    if hasattr(native, "toarray"):  # sparse matrices are refused elsewhere, with their own message
         return native
     array = np.asarray(native)
     if array.ndim != 2:
@@ -91,7 +91,7 @@ def make_bins(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]
 
 
 def require_columns(table: Table, *specs: object) -> None:
-    """Refuse names that the table lacks, if there are two or more, all together."""
+    """Refuse two or more names that the table lacks, with one message that lists them all."""
     names: list[object] = []
     for spec in specs:
         names += [spec] if isinstance(spec, str) else spec if isinstance(spec, (list, tuple, Mapping)) else []
@@ -101,7 +101,7 @@ def require_columns(table: Table, *specs: object) -> None:
 
 
 def _column_name(key: str | int, source: Mapping[str, Any]) -> str:
-    """Return the column name for a name or a position."""
+    """Return the name of a column given by name or position."""
     if is_whole(key):
         names = list(source)
         if not -len(names) <= key < len(names):
@@ -187,7 +187,7 @@ class Layout:
     missing: Missing = "category"
     keep: tuple[str, ...] = ()
 
-    # Whether public symbols are printed as they are, so that one of few rows is somebody's.
+    # Whether public symbols are written unchanged, so that a symbol of few rows could be traced to people.
     prints_symbols: ClassVar[bool] = True
 
     @property
@@ -197,7 +197,7 @@ class Layout:
 
     @property
     def numeric(self) -> frozenset[str]:
-        """Columns that can be read only as numbers."""
+        """Names of the columns that can be read only as numbers."""
         return frozenset(name for name, bins in self.bins.items() if not isinstance(bins, (DateBins, Joined)))
 
     @property
@@ -208,7 +208,7 @@ class Layout:
     def __post_init__(self) -> None:
         check_choice("missing", self.missing, "category", "error")
         overlap = set(self.sensitive) & set(self.public)
-        # The same columns on both sides ask what a release tells about the public columns themselves.
+        # With the same columns on both sides, the report measures what a release reveals about the public columns.
         if overlap and set(self.sensitive) != set(self.public):
             name = min(overlap)
             raise ColumnError(f"column {name!r} is listed both as sensitive and as public; choose one", name)
@@ -220,16 +220,16 @@ class Layout:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Columns of a table that determine its public symbols."""
+        """Names of the columns that determine the public symbols."""
         return self.public
 
     def bare(self) -> Layout:
-        """Layout with roles and symbols only, which suffices for rows once a channel is designed."""
+        """Return the layout with roles and symbols only, which suffices to release rows after the design."""
         return Layout(*self.roles)
 
     @property
     def roles(self) -> tuple[Any, ...]:
-        """Layout by the roles of columns only, without what subclasses add."""
+        """Return a plain layout with the roles of the columns, without additions of subclasses."""
         return self.sensitive, self.public, self.bins, self.missing, self.keep
 
     @property
@@ -242,19 +242,19 @@ class Layout:
         return ContingencyTable.empty(self.sensitive, self.public, self.orders)
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
-        """Columns of a batch as symbols, made by several threads if that takes long.
+        """Columns of a batch as symbols, computed by several threads if the batch is large.
 
-        ``first`` is the number of its first row, where a table comes in batches.
+        ``first`` is the number of the batch's first row in the table.
         """
         return Columns(self, source, workers, first)
 
     def check_distinct(self, table: ContingencyTable) -> None:
-        """Refuse columns that hold a different value in most rows: no distribution of them can be learned."""
+        """Refuse columns with a different value in most rows, whose distribution cannot be learned."""
         self.refuse_distinct({"sensitive": table.sensitive, "public": table.public}, int(table.n))
 
     @staticmethod
     def refuse_distinct(alphabets: Mapping[str, Alphabet], n_rows: int) -> None:
-        """Refuse alphabets, for some roles, in which most rows have their own value."""
+        """Refuse columns of some roles in which most rows have a value of their own."""
         if n_rows < TELLING_ROWS:
             return
         kinds: dict[str, str] = {}
@@ -299,18 +299,18 @@ class Layout:
 
 @dataclass(frozen=True)
 class CellLayout(Layout):
-    """Layout whose public symbol is a row's latent class, drawn given the columns of the table, next to kept columns.
+    """Layout whose public symbol is the latent class of a row, drawn given the row, combined with kept columns.
 
-    Every row has a class, so no symbol is unknown, unless it is one beside kept values that no row had.
+    Every row has a class, so a symbol is unknown only if no row of the fit had its kept values.
     """
 
     partition: ClassPartition = field(kw_only=True)
 
-    prints_symbols = False  # a model writes what stands for a class
+    prints_symbols = False  # a model writes the rows of a class
 
     @classmethod
     def from_partition(cls, layout: Layout, partition: ClassPartition) -> CellLayout:
-        """Layout of the same table whose public columns become one symbol, next to kept ones."""
+        """Layout of the same table in which a class replaces all public columns but the kept ones."""
         name, kept = "cell", partition.model.kept
         while name in (*layout.sensitive, *kept):
             name += "_"
@@ -318,12 +318,12 @@ class CellLayout(Layout):
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Columns that the class of a row depends on."""
+        """Names of the columns on which the class of a row depends."""
         return self.partition.names
 
     @property
     def numeric(self) -> frozenset[str]:
-        """Columns with bins, and those that were numeric at the fit."""
+        """Names of the columns with bins, and of those that were numeric at fit."""
         return super().numeric | self.partition.numeric
 
     def with_key(self, key: NoiseKey) -> CellLayout:
@@ -357,7 +357,7 @@ def cell_layout(layout: Layout, partition: ClassPartition | None) -> Layout:
     Raises
     ------
     InvalidParameter
-        If they are of other columns.
+        If the classes were fitted on other columns.
     """
     if partition is None:
         return layout
@@ -381,7 +381,7 @@ class CellColumns(Columns):
         return pa.array(partition.assign(self.model_columns(partition.names), self.workers, self.first))
 
     def model_columns(self, names: Sequence[str]) -> dict[str, ArrowColumn]:
-        """Columns as a model reads them: kept ones as their symbols."""
+        """Columns as a model reads them, with kept columns replaced by their symbols."""
         return {name: self[name] if name in self.layout.keep else as_arrow(self.source[name], name) for name in names}
 
     def check_missing(self) -> None:

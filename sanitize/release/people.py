@@ -1,7 +1,7 @@
-"""Detection of columns that identify people, by name, by format, and by the values that occur with each value.
+"""Detection of columns that identify people, from their names, formats, and dependence on other columns.
 
-A value that ten rows share may be one person's, who has ten rows. So unless somebody says who a row belongs to, or that
-every row is a person of its own, a column that looks like an identifier of people is no public one.
+A value that ten rows share may belong to one person who has ten rows. So a column that looks like an identifier of
+people is refused as public, unless ``person`` names the person of each row or says that every row is its own person.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sanitize.core.joint import ContingencyTable
     from sanitize.tables.columns import ArrowColumn
 
-# As a person: every row is one of its own.
+# Value of ``person`` by which every row is a person of its own.
 ROW = "row"
 Reason = Literal["name", "shape", "behaviour"]
 REASONS: dict[Reason, str] = {
@@ -37,15 +37,16 @@ REASONS: dict[Reason, str] = {
     "behaviour": "each of its values is on a few rows, which agree on most other columns",
 }
 
-# A column with no more values than this names a kind and nobody; values of people are on so many rows on average.
+# A column with at most this many values names categories, not people. Values of people have at most these many rows
+# on average: in general, and if the column is named like people.
 _FEW_VALUES, _MOST_ROWS_EACH, _MOST_ROWS_NAMED = 10, 50, 100
-# Of the values, or pairs of rows with one value, so many have to look alike.
+# Share of the values, or of pairs of rows with one value, that must have the pattern.
 _MOST, _NEARLY_ALL = 0.5, 0.95
-# Two rows of the table agree on a column that varies no more often than this.
+# A column varies if two rows of the table agree on it no more often than this.
 _VARIES = 0.8
 _LOOKED_AT, _VALUES, _OTHERS = 1000, 300, 20
 
-# Words for people in English and German: a column that is called by one most likely names them.
+# Words for people in English and German: a column named with such a word most likely identifies people.
 _PEOPLE = (
     "patients?|patienten|persons?|personen|people|customers?|clients?|users?|members?|employees?|students?|subjects?|"
     "participants?|respondents?|insured|policyholders?|accounts?|households?|national|card|tax|kunden?|mitarbeiter|"
@@ -64,7 +65,7 @@ _NAMED = re.compile(
     rf"dob|date of birth|birth ?(?:date|day)|geburts(?:datum|tag)|date (?:de )?naissance|fecha (?:de )?nacimiento|"
     rf"(?:{_PEOPLE}) ?(?:{_NUMBERS}))"
 )
-# An id of something else than a person: what it does decides.
+# Words for identifiers that may be of people or of things: the values decide.
 _OTHER_ID = re.compile(rf"(?!(?:.* )?(?:{_PEOPLE}) ).+ (?:id|uuid|guid)")
 _SHAPES = tuple(
     re.compile(shape)
@@ -74,13 +75,13 @@ _SHAPES = tuple(
         r"\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}",
         r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?",  # an IBAN
         r"\{?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\}?",
-        r"\d{3}-\d{2}-\d{4}",  # national numbers: of the USA, the UK, Spain, Italy, the North, France
+        r"\d{3}-\d{2}-\d{4}",  # national numbers: USA, UK, Spain, Italy, Nordic countries, France
         r"[A-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]",
         r"(?:\d{8}|[XYZ]\d{7})-?[A-Z]",
         r"[A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z]",
         r"\d{6}[-+A]\d{3}[0-9A-Z]",
         r"[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?\d{2} ?\d{3} ?\d{3}(?: ?\d{2})?",
-        r"\d{4}([ -]?)\d{4}\1\d{4}\1\d{4}",  # a card
+        r"\d{4}([ -]?)\d{4}\1\d{4}\1\d{4}",  # a payment card
     )
 )
 _LONG_NUMBER = re.compile(r"\d{8,}")
@@ -89,7 +90,7 @@ _DAY = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 
 @dataclass(frozen=True)
 class Coded:
-    """A column as distinct values, and the code of each line; lines without a value get their own code."""
+    """A column as distinct values and the code of each line; each line with a missing value has its own code."""
 
     values: pa.Array
     codes: NDArray[np.intp]
@@ -101,16 +102,16 @@ def refuse_people(columns: Mapping[str, Coded], times: NDArray[Any], names: Iter
     Parameters
     ----------
     columns : mapping of str to Coded
-        All columns that are known, the sensitive ones too.
+        All columns that were read, including the sensitive ones.
     times : ndarray of shape (n_lines,)
         Rows that each line stands for.
     names : iterable of str
-        Columns that are to be public.
+        Public columns.
 
     Raises
     ------
     ColumnError
-        It says what can be done with them, and quotes no value.
+        The message says what can be done with the columns, and quotes no value.
     """
     _refuse({name: reason for name in names if (reason := looks_like_people(name, columns, times))})
 
@@ -122,18 +123,18 @@ def refuse_by_companions(
     others: Iterable[str],
     read: Callable[[tuple[str, ...]], Mapping[str, Any]],
 ) -> None:
-    """Refuse columns whose values each occur with one value of most columns, dropped columns included.
+    """Refuse columns whose values determine most other columns, including columns that are not released.
 
     Parameters
     ----------
     columns, times
-        As of `refuse_people`.
+        See `refuse_people`.
     names : iterable of str
-        Those of them that are to be public.
+        Public columns among them.
     others : iterable of str
-        Columns of the table that were not read, which are read only where a column is on few rows a value.
+        Columns of the table that were not read; they are read only if a value of some column has few rows.
     read : callable
-        Columns of these names: of all rows, or of many.
+        Returns columns by name, for all rows or a large sample.
     """
     suspects = [name for name in names if may_be_people(columns[name], times)]
     if suspects and (others := [name for name in others if name not in columns]):
@@ -173,7 +174,7 @@ def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[An
 
 
 def may_be_people(column: Coded, times: NDArray[Any]) -> bool:
-    """Return whether values occur in a few rows each, so that other columns can show if they identify people."""
+    """Return whether each value occurs in few rows, so that other columns can show if values identify people."""
     is_on_few = 2 <= float(np.sum(times)) / max(len(column.values), 1) <= _MOST_ROWS_EACH
     return len(column.values) > _FEW_VALUES and is_on_few and _may_be_names(column.values)
 
@@ -200,21 +201,21 @@ def is_written_like_people(values: pa.Array, rows_each: float) -> bool:
     sample = [str(value).strip() for value in values[:: len(values) // _LOOKED_AT + 1].to_pylist()]
     numbers = [text for text in sample if _LONG_NUMBER.fullmatch(text) and not _DAY.fullmatch(text)]
     if len(numbers) > _NEARLY_ALL * len(sample) and len({len(text.lstrip("0")) for text in numbers}) <= 2:
-        return rows_each <= _MOST_ROWS_EACH  # all of one width, but for leading zeros
+        return rows_each <= _MOST_ROWS_EACH  # all of one width, except for leading zeros
     if types.is_integer(dtype):
         return False
     return any(sum(shape.fullmatch(text) is not None for text in sample) > _MOST * len(sample) for shape in _SHAPES)
 
 
 def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[Any]) -> bool:
-    """Return whether rows with one value agree on most other columns, apart from columns determined by another.
+    """Return whether rows with the same value agree on most other columns that do not determine one another.
 
-    Some of the values are looked at, and some of the other columns.
+    Samples of the values and of the other columns are examined.
     """
     target = columns[name]
     lines = np.flatnonzero(target.codes % (len(target.values) // _VALUES + 1) == 0)
     target, times = Coded(target.values, target.codes[lines]), times[lines]
-    # As many values as its own name the same: they say nothing of it.
+    # A column with as many values is another name of the same thing and gives no evidence.
     likely = [label for label, column in columns.items() if 1 < len(column.values) < len(target.values) / 2]
     companions, constant, n_free = dict[str, Coded](), list[str](), 0
     for label in likely[:: len(likely) // _OTHERS + 1]:
@@ -226,7 +227,7 @@ def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[
         constant, n_free = [*constant, label] if is_constant else constant, n_free + (not is_constant)
         if n_free >= _OTHERS / 2:
             return False
-    # A town goes with its region, and a post code with both: one thing that is known, not two.
+    # A town determines its region, and a post code both: agreement on them counts once.
     independent = [
         label
         for i, label in enumerate(constant)
@@ -253,7 +254,7 @@ def _varies(column: Coded, times: NDArray[Any]) -> bool:
 
 
 def _agree(first: Coded, second: Coded, times: NDArray[Any]) -> float:
-    """Chance that another row with a row's value also agrees on another column, over rows that have one."""
+    """Chance that two rows with the same value also agree on another column, over rows whose value repeats."""
     rows = np.bincount(first.codes, times)
     pairs, place = np.unique(first.codes * (int(second.codes.max()) + 1) + second.codes, return_inverse=True)
     n_both, n_rows = np.bincount(place, times), rows[pairs // (int(second.codes.max()) + 1)]
@@ -262,7 +263,7 @@ def _agree(first: Coded, second: Coded, times: NDArray[Any]) -> float:
 
 
 def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, NDArray[np.float64]]:
-    """One random row of each person, and the number of rows of its person."""
+    """Draw one row of each person; return these rows with the person's number of rows."""
     codes = factorize(people, name)[1]
     order = np.lexsort((key.words_at(0, np.arange(len(codes))), codes))
     chosen = np.zeros(len(codes), bool)
@@ -273,7 +274,7 @@ def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, N
 def encode_columns(
     table: Mapping[str, Any], names: Collection[str], companions: Iterable[str] = ()
 ) -> dict[str, Coded]:
-    """Columns of a table, one line per row; columns of types that are never released are left out."""
+    """Encode columns of a table, one line per row; columns of types that are never released are left out."""
     columns = {}
     for name in dict.fromkeys((*names, *companions)):
         with suppress(ColumnError) if name not in names else nullcontext():
@@ -283,7 +284,7 @@ def encode_columns(
 
 
 def encode_counts(counts: ContingencyTable) -> tuple[dict[str, Coded], NDArray[Any]]:
-    """Columns of counts, one line per occurring (s, x), and the number of rows of each line."""
+    """Columns of a contingency table, one line per (s, x) that occurs, and the number of rows of each line."""
     s, x = np.nonzero(counts.seen)
     columns = {}
     for alphabet, codes in ((counts.sensitive, s), (counts.public, x)):

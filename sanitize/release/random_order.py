@@ -1,15 +1,15 @@
 """Tests of whether a sequence of symbols is in random order: by blocks of all sizes, and by neighbours.
 
-Every chance bounds that of a uniformly random order of the very rows that are there, whatever their number and
-frequencies. The rows of a symbol are then a random set A, of m of n rows. A distribution of sequences that gives weight
-w to an arrangement, and no less to one that is further from what is expected, has at most 1 / w of them: of (n choose
-m).
+All chances are upper bounds under a uniformly random order of the given rows, whatever their number and frequencies.
+The rows of a symbol are then a random set A of m of n rows, one of (n choose m) equally likely sets. If a distribution
+of sequences gives weight at least w to an arrangement and to all arrangements further from expectation, there are at
+most 1 / w of these.
 
-* Blocks: each row is in A by itself, in a block of b rows with the share j / b and outside with (m - j) / (n - b). The
-  same holds of A given the rows of another sequence.
-* Turns: the same of every second row.
-* Neighbours: given all others, every second row is in A as in a block, which is those of them that stand between two
-  given symbols, or after one.
+* Blocks: each row is in A independently, with probability j / b in a block of b rows and (m - j) / (n - b) outside. The
+    same bound holds for A given the rows of another sequence.
+* Turns: the same bound for every second row.
+* Neighbours: given the other rows, every second row is in A as in a block. The block consists of the rows that stand
+    between two given symbols, or after a given symbol.
 
 Chernoff's bound turns means into chances, and all tests share one rate of false alarms.
 """
@@ -30,14 +30,14 @@ from sanitize.tables.keys import count
 
 Numbers = Any  # a number or an array of them
 
-SEGMENT_ROWS = 1 << 15  # of a segment, a power of 2
-# Both neighbours are looked at among so many.
+SEGMENT_ROWS = 1 << 15  # rows of a segment, a power of 2
+# Most symbols for which pairs of both neighbours are examined.
 _FEW_SYMBOLS = 8
-# Rows of the smallest blocks: counts of fewer say too little of a place.
+# Rows of the smallest blocks: counts of fewer rows say too little about a place.
 _FEWEST_ROWS = 8
-_TABLE_CELLS = 1 << 17  # of a table of blocks and symbols
-_KINDS = 3  # of tests
-# Places tell no more than what intervals of their shares, which all hold but for this chance, leave them.
+_TABLE_CELLS = 1 << 17  # most cells of a table of blocks and symbols
+_KINDS = 3  # number of kinds of tests
+# Chance that some confidence interval of the shares at revealing places fails to hold.
 _INTERVAL = 1e-3
 
 
@@ -49,9 +49,9 @@ class Finding:
     ----------
     where : str
     log_chance : float
-        Log of a bound on the chance of what is as unlikely, in any of the tests of a sequence.
+        Log of a bound on the chance of a pattern as unlikely as this, in any of the tests of a sequence.
     distributions : ndarray of float, shape (n_symbols, n_places)
-        Of the symbols at places that the order tells.
+        Distribution of the symbols at the places that the order reveals.
     """
 
     where: str
@@ -60,7 +60,7 @@ class Finding:
 
 
 def log_overlap(n_common: Numbers, a: Numbers, b: Numbers, n: Numbers) -> NDArray[np.float64]:
-    """Logs of bounds on the chance that two sets of a and b of n rows, one of them random, overlap this much."""
+    """Log of a bound on the chance that a random set of a rows and a set of b rows, of n rows, overlap this much."""
     n_common = np.clip(n_common, np.maximum(a + b - n, 0), np.minimum(a, b))
     ways = _log_ways(n_common, a - n_common) + _log_ways(b - n_common, n - a - b + n_common)
     return np.minimum(0.0, math.log(2) + ways - _log_choices(n, b))
@@ -91,15 +91,15 @@ def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_
     size : int
         Rows of a block.
     rows : ndarray of uint8
-        Symbols of rows that are looked at one by one: all, or some segments.
+        Symbols of the rows that are examined one by one: all rows, or some segments.
     log_rate : float
     """
     prior = blocks.sum(axis=0) / blocks.sum()
     results = list(_block_findings(blocks, size, rows, prior, log_rate))
-    # Rows that alternate, as matched cases and controls do: neither blocks nor neighbours of one kind show it.
+    # Alternating rows, such as matched cases and controls, show neither in blocks nor in neighbours of one kind.
     turns = count(np.arange(len(rows)) % 2 * len(prior) + rows, 2 * len(prior)).reshape(2, -1)
     results += _table_findings("in every second row", turns, turns.size, prior, log_rate)
-    # Every second row by its neighbours, both or of many symbols the one before: the others are another sequence.
+    # Every second row by both neighbours, or only the row before if there are many symbols.
     k, cells = len(prior), rows[:-2].astype(np.uint16)
     where, n_places = "between rows 1 apart", k
     if k <= _FEW_SYMBOLS:
@@ -114,7 +114,7 @@ def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_
 def _block_findings(
     table: NDArray[np.int64], size: int, rows: NDArray[np.uint8], prior: NDArray[np.float64], log_rate: float
 ) -> Iterator[Finding]:
-    """Block sizes, each twice the one before: small blocks for the examined rows, larger ones for all rows."""
+    """Patterns in blocks of all sizes, doubling each time: small blocks of examined rows, larger blocks of all rows."""
     k, levels = len(prior), []
     small = 1 << max(_FEWEST_ROWS.bit_length() - 1, (len(rows) * k // _TABLE_CELLS).bit_length())
     fine = count(np.arange(len(rows)) // small * k + rows, -(-len(rows) // small) * k).reshape(-1, k)
@@ -130,18 +130,18 @@ def _block_findings(
 
 
 def _double_blocks(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Counts by blocks of twice the size."""
+    """Counts of rows by blocks of twice the size."""
     return np.add.reduceat(blocks, np.arange(0, len(blocks), 2))
 
 
 def _table_findings(
     where: str, table: NDArray[np.int64], n_tests: int, prior: NDArray[np.float64], log_rate: float
 ) -> Iterator[Finding]:
-    """Cells of a table whose counts chance does not explain."""
+    """Find the cells of a table whose counts chance does not explain."""
     a, b, n = table.sum(axis=1, keepdims=True), table.sum(axis=0), max(int(table.sum()), 1)
     shared = math.log(_KINDS * n_tests)
     mean = a * b / n
-    # No bound is less than minus the statistic of the chi-square test, which most cells need alone.
+    # The log of the bound is at least minus the chi-square statistic, which alone settles most cells.
     far = (table - mean) ** 2 > (shared - log_rate) * mean * (1 - a / n) * (1 - b / n)
     logs = np.zeros(table.shape)
     row, symbol = np.nonzero(far)
@@ -155,14 +155,14 @@ def _table_findings(
 def least_telling(
     counts: NDArray[np.int64], telling: NDArray[np.bool_], prior: NDArray[np.float64], level: float
 ) -> NDArray[np.float64]:
-    """Distributions near that of all rows in which shares of revealing symbols and of others are in their intervals."""
+    """Distributions closest to that of all rows with the shares of revealing symbols within confidence intervals."""
     other_shares = np.where(telling, 0, prior)
     left = other_shares.sum(axis=1, keepdims=True)
     telling_counts = np.where(telling, counts, 0)
     n = counts.sum(axis=1, keepdims=True)
     telling_counts = np.hstack([telling_counts, n - telling_counts.sum(axis=1, keepdims=True)])
     shares = np.clip(np.hstack([np.where(telling, prior, 0), left]), *clopper_pearson(telling_counts, n, level))
-    # What adds up to more than 1 or less is taken nearer to what is there, which adds up to 1.
+    # Where the shares do not add up to 1, they are moved towards the observed shares, which do.
     short, gap = 1 - shares.sum(axis=1, keepdims=True), telling_counts / n - shares
     gap[gap * short < 0] = 0
     total = gap.sum(axis=1, keepdims=True)

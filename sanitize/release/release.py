@@ -1,4 +1,4 @@
-"""Channel ready to be applied to rows, and checks that columns of new rows match those of the fit."""
+"""Fitted channel that is applied to rows, and a check that new rows have the same kind of values as the fit."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 
 
 def refuse_changed(columns: Mapping[str, ArrowColumn], alphabet: Alphabet, binned: Container[str]) -> None:
-    """Refuse columns whose values are mostly unknown because of their type, case, or surrounding spaces.
+    """Refuse columns whose values are mostly unknown because their type, case, or surrounding spaces changed.
 
-    Each row would be released like the riskiest symbol: within the budget, and of no use to anybody.
+    Otherwise each row would be released like the riskiest symbol: within the budget, but useless.
 
     Raises
     ------
     ColumnError
-        It names all such columns and quotes no value.
+        The message names all such columns and quotes no value.
     """
     diffs: dict[str, str] = {}
     for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
         if name in binned:
             continue
         values, codes = factorize(columns[name], name)
-        unknown = np.append(look_up(values, level) == UNSEEN, [False])  # the last is missing
+        unknown = np.append(look_up(values, level) == UNSEEN, [False])  # the last code is missing
         if unknown[codes].sum() * 2 <= len(codes):
             continue
         was, current = _kind(level.type), _kind(values.type)
@@ -85,34 +85,34 @@ def _kind(dtype: pa.DataType) -> str:
 
 Unknown = Literal["high_risk", "error"]
 
-# Lanes of the random source above all stages of any channel; one for each printed numeric column.
+# Lanes of the random source for numeric columns that are drawn, one each, above the stages of any channel.
 _BIN_LANE = 1 << 20
 
 
 @dataclass(frozen=True)
 class FittedRelease:
-    """A channel ready to be applied to rows of the columns it was designed for.
+    """A fitted channel that releases rows of the columns for which it was designed.
 
     Attributes
     ----------
     joint : JointDistribution
-        The distribution learned (private to whoever holds the table).
+        Learned distribution, which is private to the holder of the table.
     channel : Channel
-        From public symbols to what is printed.
+        Channel from public symbols to released ones.
     report : LeakageReport
     fallback : int
-        Code of the riskiest public symbol: unseen symbols are treated like it.
+        Code of the riskiest public symbol, like which unseen symbols are released.
     layout : Layout
     budget : Budget
     handle_unknown : {"high_risk", "error"}
     is_fixed : bool
-        Whether the channel took the place of a design.
+        Whether the channel was given instead of designed.
     counts : RowCounts, optional
-        What it was designed from, while it is fitted.
+        Counts from which the channel was designed; present during the fit only.
     parts : mapping of str to Channel, optional
-        Of a joint release, by the name of the part.
+        Channels of the parts of a joint release, by name.
     compared : mapping of str to LeakageReport, optional
-        Of each mechanism that was designed, where one was chosen.
+        Reports of all mechanisms that were compared, if the mechanism was chosen.
     """
 
     joint: JointDistribution
@@ -129,12 +129,12 @@ class FittedRelease:
 
     @classmethod
     def from_channel(cls, channel: Channel, layout: Layout, budget: Budget) -> FittedRelease:
-        """Release from a channel only, without the distribution it was designed from."""
+        """Make a release from a channel only, without the distribution from which it was designed."""
         joint, report = _nothing_known()
         return cls(joint, channel, report, 0, layout, budget)
 
     def bare(self) -> FittedRelease:
-        """Return the release without the distribution it was designed from, which rows do not need."""
+        """Return the release without the learned distribution, which is not needed to release rows."""
         joint, report = _nothing_known()
         return replace(
             self, joint=joint, report=report, layout=self.layout.bare(), counts=None, parts=None, compared=None
@@ -142,7 +142,7 @@ class FittedRelease:
 
     @property
     def classes(self) -> ClassPartition | None:
-        """Latent classes, from which rows are generated; None if released symbols are tuples."""
+        """Latent classes from which rows are generated; None if the released symbols are tuples."""
         return layout_classes(self.layout)
 
     @property
@@ -159,7 +159,7 @@ class FittedRelease:
         return dict(zip(outputs.columns, outputs.levels, strict=True))
 
     def symbol_rows(self, counts: ContingencyTable) -> NDArray[np.int64]:
-        """Number of counted rows of each input symbol of the channel; some grid points have none."""
+        """Number of counted rows of each input symbol of the channel; it may be 0 for grid points."""
         joined, inputs, counted = self.channel.inputs.union(counts.public)
         rows = np.zeros(len(joined), np.int64)
         rows[counted] = counts.seen.sum(axis=0)
@@ -196,14 +196,14 @@ class FittedRelease:
     def encode(
         self, source: Mapping[str, Any], workers: int = 1, first: int | None = None
     ) -> tuple[NDArray[np.int32], int]:
-        """Public code of each row, and the number of rows with symbols unseen at fit; see `Layout.columns`."""
+        """Public code of each row, and the number of rows whose symbols were unseen at fit; see `Layout.columns`."""
         codes = self.channel.inputs.encode(self.layout.columns(source, workers, first))
         unseen = codes < 0
         n_unseen = int(np.count_nonzero(unseen))
         if n_unseen:
             if self.handle_unknown == "error":
                 raise UnknownSymbol(self.layout.public, n_unseen)
-            # A column most of whose values are unknown makes most rows unknown: a few strangers are not worth a look.
+            # A changed column makes most rows unknown, so a few unknown rows need no examination.
             if self.classes is None and 2 * n_unseen > len(codes):
                 refuse_changed(self.layout.columns(source), self.channel.inputs, self.layout.bins)
             codes[unseen] = self.fallback
@@ -212,17 +212,17 @@ class FittedRelease:
     def apply(
         self, source: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
     ) -> tuple[dict[str, pa.Array], int]:
-        """Released columns of rows, and the number of rows with a symbol unseen at fit.
+        """Release rows: return their released columns, and the number of rows whose symbol was unseen at fit.
 
         Parameters
         ----------
         source : mapping of str to array
-            The public columns of rows that follow each other.
+            Public columns of consecutive rows.
         words : RandomWords
         start : int
-            Number of the first row: it draws the same whatever batch it comes in.
+            Number of the first row; the draw of a row depends on its number, not on its batch.
         workers : int
-            Threads that find and write latent classes; the rows do not depend on it.
+            Threads that draw and write latent classes; the released rows do not depend on their number.
         """
         codes, n_unseen = self.encode(source, workers)
         warn_of_unseen(n_unseen, len(codes))
@@ -230,11 +230,11 @@ class FittedRelease:
 
     @property
     def own_columns(self) -> tuple[str, ...]:
-        """Kept columns whose exact values are written although groups of them are counted."""
+        """Names of kept columns whose exact values are written although they are counted in groups."""
         return tuple(name for name in self.layout.keep if name in self.layout.bins and self.classes is not None)
 
     def own_values(self, source: Mapping[str, Any]) -> dict[str, ArrowColumn]:
-        """Exact values of rows in those columns."""
+        """Exact values of rows in `own_columns`."""
         columns = {name: as_arrow(source[name], name) for name in self.own_columns}
         return {
             name: column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
@@ -242,7 +242,7 @@ class FittedRelease:
         }
 
     def check_order(self, order: RowOrder) -> None:
-        """Refuse to shuffle rows whose exact values are written."""
+        """Refuse to shuffle rows if exact values of kept columns are written."""
         if order == "shuffle" and self.own_columns:
             name = self.own_columns[0]
             raise InvalidParameter(
@@ -253,13 +253,13 @@ class FittedRelease:
     def draw(
         self, codes: NDArray[np.int32], words: RandomWords, start: int = 0, workers: int = 1
     ) -> dict[str, pa.Array]:
-        """Released columns of rows that are encoded already; see `apply`."""
+        """Draw the released columns of encoded rows; see `apply`."""
         return self.decode(self.channel.sample(codes, words, start=start), words, start, workers)
 
     def decode(
         self, released: NDArray[Any], words: RandomWords, start: int = 0, workers: int = 1
     ) -> dict[str, pa.Array]:
-        """Written columns of released codes: dictionary arrays, or drawn values for binned columns."""
+        """Convert released codes to columns: dictionary arrays, or drawn values for binned columns."""
         if self.classes is not None:
             if not (keep := self.layout.keep):
                 return self.classes.decode(released.astype(np.int32, copy=False), words, start, workers)
@@ -276,7 +276,7 @@ class FittedRelease:
 
 
 def warn_of_unseen(n_unseen: int, n_rows: int) -> None:
-    """Warn of the number of rows with symbols that were not there at fit."""
+    """Warn of the number of rows with symbols that did not occur at fit."""
     if n_unseen:
         warnings.warn(
             f"{n_unseen} of {n_rows} rows hold public values that did not occur at fit; they were released like the "
@@ -288,18 +288,18 @@ def warn_of_unseen(n_unseen: int, n_rows: int) -> None:
 
 @cache
 def _nothing_known() -> tuple[JointDistribution, LeakageReport]:
-    """Distribution of a single symbol, and the information that it reveals."""
+    """Distribution with a single symbol, and the leakage report of this distribution."""
     joint = JointDistribution.from_matrix([[1.0]])
     return joint, LeakageReport.measure(joint, Channel.identity(1))
 
 
 def holdout_report(counts: ContingencyTable, design: FittedRelease, confidence: float) -> LeakageReport:
-    """Leakage of a design under the counts of other rows, as estimates of the population's distribution.
+    """Measure the leakage of a design with the counts of other rows, as an estimate for the population.
 
-    Intervals are left out where the worst case of the channel is too large to compute.
+    Intervals are left out if the worst case of the channel is too large to compute.
     """
     distribution, channel, budget = restrict(counts, design.channel, design.fallback, design.report.budget)
-    # How good the design is was proved under the distribution of the fit.
+    # The optimality of the design was proved under the distribution of the fit, not of these rows.
     facts = replace(design.report.facts, optimality=None)
     report = LeakageReport.measure(distribution, channel, budget, facts=facts)
     distributions = ConfidenceSet.of(counts, confidence)

@@ -1,9 +1,8 @@
-"""Leakage of the order of rows about S: a file sorted by S reveals it whatever the channel does.
+"""Leakage of S through the order of rows: a file sorted by S reveals S whatever the channel does.
 
-Looked at are the sensitive columns as one, and each released column by itself, by `sanitize.release.random_order`: all
-rows by block, and up to 2^20 of them by small block, in turns and next to their neighbours. Not tested are
-longer periods and distances, and orders by a rule that only a secret gives (a hash of S and a password). The default is
-to shuffle.
+`sanitize.release.random_order` tests the sensitive columns jointly and each released column by itself: all rows by
+block, and up to 2^20 of them by small block, by every second row, and by neighbours. It does not test longer periods
+and distances, or orders that follow a secret rule (a hash of S and a password). The default is to shuffle.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.tables.columns import ArrowColumn
 
-MOST_SYMBOLS = 64  # of more, some are taken as one
-_CLASS = 1 << 32  # and this is added to what is left of their keys
+MOST_SYMBOLS = 64  # if there are more symbols, some are pooled
+_CLASS = 1 << 32  # offset of the keys of pooled symbols
 _MOST_BLOCKS = 1 << 9
 _LOOKED_AT = 1 << 19
-# Blocks of the figure in the report: as many, of as many rows at least.
+# Number of blocks for the figure in the report, and least number of rows in each.
 _SHOWN_BLOCKS, _SHOWN_ROWS = 64, 500
-# Chance that noise on some count by block is larger than is said, and standard deviations that a random order may show.
+# Chance that noise on some count exceeds its stated bound, and standard deviations that a random order may show.
 _NOISE_CHANCE, _DEVIATIONS = 1e-3, 5.0
 
 
@@ -64,7 +63,7 @@ class _Run:
 class SymbolOrder:
     """Symbols of the rows of a table in order, assembled from runs of rows that arrive in any order.
 
-    A symbol is known by a key of 32 bits, so that workers agree on it.
+    A symbol is identified by a key of 32 bits, on which all workers agree.
     """
 
     n_rows: int
@@ -76,23 +75,23 @@ class SymbolOrder:
         return _power_of_2(self.n_rows / _MOST_BLOCKS)
 
     def counts(self, first: int, numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
-        """Count of each of ``n`` numbers, by block of the rows from a start on; shape (n, n_blocks)."""
+        """Count each of ``n`` numbers by block, for consecutive rows from a start on; shape (n, n_blocks)."""
         edges = np.arange(first // self.size, -(-(first + len(numbers)) // self.size) + 1) * self.size
         cut = np.clip(edges - first, 0, len(numbers))
         return np.stack([count(numbers[start:end], n) for start, end in pairwise(cut)], axis=1)
 
     def add(self, first: int, numbers: NDArray[Any], keys: NDArray[np.int64]) -> None:
-        """Add the rows from a start on, given the number of each, and the key of every number."""
+        """Add consecutive rows from a start on, given the number of each row and the key of each number."""
         if not len(numbers):
             return
-        if len(keys) > MOST_SYMBOLS:  # counts of few numbers say which of them occur, in less time than a look at all
+        if len(keys) > MOST_SYMBOLS:  # for few numbers, counting shows which of them occur faster than a search
             symbol_keys, places = _place_keys(keys, present_codes(numbers, len(keys)))
             numbers, keys = take_answers(places, numbers), symbol_keys
         counted = self.counts(first, numbers, len(keys))
         symbol_keys, places = _place_keys(keys, counted.sum(axis=1) > 0)
         blocks = np.zeros((len(symbol_keys), counted.shape[1]), np.int64)
         np.add.at(blocks, places, counted)
-        # All rows of a small table, and evenly spread segments of a large one, are looked at.
+        # All rows of a small table are examined, and evenly spread segments of a large one.
         end, every = first + len(numbers), SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)
         starts = [start for start in range(first // every * every, end, every) if first < start + SEGMENT_ROWS]
         looked = [(max(first, start) - first, min(end, start + SEGMENT_ROWS) - first) for start in starts]
@@ -100,7 +99,7 @@ class SymbolOrder:
         self.runs.append(_Run(first, symbol_keys, blocks, rows))
 
     def assemble(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
-        """Keys of all symbols, their counts by block, and the symbols of examined rows."""
+        """Assemble the keys of all symbols, their counts by block, and the symbols of examined rows."""
         runs = sorted(self.runs, key=lambda run: run.first)
         symbol_keys = _distinct_keys(np.concatenate([run.keys for run in runs]))
         spans = [slice(run.first // self.size, run.first // self.size + run.blocks.shape[1]) for run in runs]
@@ -120,7 +119,7 @@ class SymbolOrder:
 
 @dataclass(frozen=True, eq=False)
 class OrderAudit:
-    """Counts of S and each released column in the order of the rows, gathered batch by batch."""
+    """Test of the order of rows, from the symbols of S and each released column, gathered batch by batch."""
 
     orders: dict[tuple[str, ...], SymbolOrder]
 
@@ -158,8 +157,8 @@ class OrderAudit:
     def check_report(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
         """Return the report of a release that keeps this order; refuse an order that reveals S beyond the limit.
 
-        ``counts`` are those of S and X of all rows: where a released column follows the order, the order tells of S
-        what the raw column tells.
+        ``counts`` has the counts of (S, X) over all rows: if a released column follows the order, the order reveals as
+        much about S as the raw column does.
         """
         notes, figures = [], []
         for names, order in self.orders.items():
@@ -188,17 +187,17 @@ class OrderAudit:
 
 @dataclass(frozen=True, eq=False)
 class NoisyOrderAudit(OrderAudit):
-    """Audit that counts sensitive values with noise, by few blocks of rows; released columns are counted exactly.
+    """Test of the order from noisy counts of sensitive values in few blocks; released columns are counted exactly.
 
-    A flipped sensitive value changes two counts of one block, so the counts are private at the level of the noise.
-    What they are refused for is beyond the noise and beyond what a random order shows, but for a small chance.
+    Changing one sensitive value changes two counts of one block, so the counts are private at the level of the noise.
+    Except with a small chance, an order is refused only if it exceeds both the noise and chance patterns.
 
     Attributes
     ----------
     blocks : ndarray of shape (n_s, n_blocks)
-        Noisy counts, which add up to the rows of each block.
+        Noisy counts, which sum to the number of rows in each block.
     noise : float
-        What no noise of any count is larger than, but for a small chance.
+        Bound on the noise of all counts, which is exceeded only with a small chance.
     """
 
     blocks: NDArray[np.float64]
@@ -208,13 +207,13 @@ class NoisyOrderAudit(OrderAudit):
     def from_audit(
         cls, audit: OrderAudit, sensitive: Alphabet, place: NDArray[np.int32], noise: CountNoise, key: NoiseKey
     ) -> NoisyOrderAudit:
-        """Audit of the same rows, whose sensitive symbols are mapped to the declared ones."""
+        """Make a noisy test of the same rows, with sensitive symbols mapped to the declared ones."""
         released, n_secrets = dict(audit.orders), noise.n_secrets
         symbol_keys, blocks, _ = released.pop(sensitive.columns).assemble()
         counts = np.zeros((n_secrets, len(blocks)), np.int64)
         keys = row_keys(sensitive.decode(np.arange(len(sensitive))))
         np.add.at(counts, place, blocks[:, _place(symbol_keys, keys)].T)
-        for n_blocks in (64, 32, 16, 8, 4, 2):  # as many as leave each enough rows, and noise below a quarter of them
+        for n_blocks in (64, 32, 16, 8, 4, 2):  # few enough that noise is small in a block
             reach = math.log(2 * n_secrets * n_blocks / _NOISE_CHANCE) / noise.reach
             if counts.sum() >= max(_SHOWN_ROWS, 4 * reach) * n_blocks:
                 break
@@ -224,7 +223,7 @@ class NoisyOrderAudit(OrderAudit):
         return cls(released, counts + drawn - drawn.sum(axis=0) / n_secrets, reach)
 
     def check_report(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
-        """Return the report of a release that keeps this order; refuse one that surely reveals S beyond the limit."""
+        """Return the report of a release in this order; refuse an order that surely reveals S beyond the limit."""
         rows, p_s = self.blocks.sum(axis=0), counts.to_joint().p_s[:, None]
         limits = limits_for(budget, counts.sensitive)
         margin = self.noise / rows + _DEVIATIONS * np.sqrt(p_s * (1 - p_s) / rows)
@@ -236,7 +235,7 @@ class NoisyOrderAudit(OrderAudit):
 
         if exceeds(self.blocks / rows, margin):
             raise RowOrderLeak(f"in {len(rows)} blocks of rows")
-        # Rows of each sensitive value in each block of a file that is sorted by it.
+        # Number of rows of each sensitive value in each block if the file were sorted by this value.
         ends, edges = np.cumsum(p_s), np.append(0, np.cumsum(rows) / rows.sum())
         overlap = np.minimum(ends[:, None], edges[1:]) - np.maximum((ends - p_s[:, 0])[:, None], edges[:-1])
         by_value = np.maximum(overlap, 0) / np.diff(edges)
@@ -260,32 +259,32 @@ def row_keys(columns: Mapping[str, ArrowColumn]) -> NDArray[np.int64]:
 
 
 def _distinct_keys(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Distinct keys in order; classes of keys if there are too many, or if some are classes already."""
+    """Distinct keys in order; keys are pooled if there are too many, or if some are pooled already."""
     symbol_keys = np.unique(keys)
     is_few = len(symbol_keys) <= MOST_SYMBOLS and symbol_keys.max(initial=0) < _CLASS
     return symbol_keys if is_few else np.unique(_CLASS + symbol_keys % MOST_SYMBOLS)
 
 
 def _place_keys(keys: NDArray[np.int64], is_present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Distinct keys of the rows that have one, and each row's position among them; 0 for the others."""
+    """Distinct keys of the masked rows, and each row's position among them; 0 for other rows."""
     symbol_keys, places = _distinct_keys(keys[is_present]), np.zeros(len(keys), np.uint8)
     places[is_present] = _place(symbol_keys, keys[is_present])
     return symbol_keys, places
 
 
 def _place(symbol_keys: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Position of each key, or of its class, among the known ones."""
+    """Position of each key, or of its pool, among the known keys."""
     wanted = keys if symbol_keys.max(initial=0) < _CLASS else _CLASS + keys % MOST_SYMBOLS
     return np.searchsorted(symbol_keys, wanted).astype(np.uint8)
 
 
 def _power_of_2(x: float) -> int:
-    """Least power of two that is at least the number."""
+    """Smallest power of two that is not below a number."""
     return 1 << max(0, math.ceil(x) - 1).bit_length()
 
 
 def _information(blocks: NDArray[np.int64], size: int) -> Measure:
-    """Information of position about S: I(S; block) for blocks of many rows."""
+    """Information about S in the position of a row: I(S; block) for blocks of many rows."""
     n = int(blocks.sum())
     step = _power_of_2(n / np.clip(n // _SHOWN_ROWS, 2, _SHOWN_BLOCKS)) // size
     shown = np.add.reduceat(blocks, np.arange(0, len(blocks), step)).T

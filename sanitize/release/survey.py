@@ -1,4 +1,4 @@
-"""Survey of a column: its kind, number of values, whether they identify rows, and possible edges."""
+"""Survey of a column: kind, number of values, identification of rows, and possible edges."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from sanitize.errors import ColumnError
 from sanitize.release.people import encode_columns, refuse_people
 from sanitize.tables.columns import as_arrow, factorize
 
-# Below this many rows most columns look distinct, and nothing follows from it.
+# Below this many rows, most columns look distinct, so no column counts as an identifier.
 TELLING_ROWS = 50
-# Shares of the rows from which on a column is taken to be what most, or all but some slips, of its rows look like.
+# Shares of rows with a pattern from which on it describes the column: most rows, or all rows but a few errors.
 _MOSTLY, _NEARLY_ALL = 0.5, 0.99
 
 
 def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companions: Iterable[str] = ()) -> None:
-    """Refuse all columns that identify rows: mostly distinct text, dates or times, or numbers of an index.
+    """Refuse all columns that identify rows: mostly distinct text, dates or times, or index numbers.
 
-    Amounts are mostly distinct too, and name nobody: whole numbers must also be consecutive, in the order of the rows,
-    or all of one width of six digits and more. Given the ``others`` that values may go with, so are columns refused
-    that look like identifiers of people, who may have several rows.
+    Amounts are mostly distinct too, but identify nobody. So whole numbers count only if they are also consecutive,
+    sorted, or all of the same width of six or more digits. Given ``companions``, columns that look like
+    identifiers of people with several rows are also refused.
 
     Raises
     ------
     ColumnError
-        It says what can be done with them.
+        The message says what can be done with the columns.
     """
     names, bad = list(names), []
     columns = encode_columns(table, names, companions)
@@ -55,7 +55,7 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companion
 
 
 def names_rows(values: pa.Array, n: int, codes: NDArray[np.integer] | None = None) -> bool:
-    """Return whether these distinct values tell ``n`` rows apart; ``codes`` give the order of the values."""
+    """Return whether distinct values identify the ``n`` rows; ``codes`` has the value of each row, in order."""
     if len(values) <= _MOSTLY * n:
         return False
     types, dtype = pa.types, values.type
@@ -74,7 +74,7 @@ def names_rows(values: pa.Array, n: int, codes: NDArray[np.integer] | None = Non
 
 # Numbers and dates with more values than this are cut into bins.
 MANY_NUMBERS = 20
-# Counts above this are told in three digits.
+# Counts above this are stated in three digits.
 MANY_VALUES = 1_000_000
 
 
@@ -86,9 +86,9 @@ class ColumnSurvey:
     ----------
     name : str
     kind : {"number", "date", "text", "other"}
-        What its values are or, in a CSV, can all be read as.
+        Kind of all values, or, in a CSV file, the kind as which all can be read.
     n_values, n_rows : int
-        Different values, and rows that were looked at.
+        Number of distinct values, and number of rows examined.
     """
 
     name: str
@@ -99,19 +99,19 @@ class ColumnSurvey:
 
     @classmethod
     def from_column(cls, name: str, column: Any) -> ColumnSurvey:
-        """Survey a column; text counts as a number or date if every value can be read as one."""
+        """Survey a column; text counts as numbers or dates if every value can be read as a number or a date."""
         values, codes = factorize(as_arrow(column, name), name)
         kind, read = _read(values, name)
         return cls(name, kind, len(values), len(codes), (read, codes[codes >= 0]))
 
     @property
     def is_wide(self) -> bool:
-        """True if it has so many numbers or dates that bins are better."""
+        """True if the column has so many numbers or dates that bins are better."""
         return self.kind in ("number", "date") and self.n_values > MANY_NUMBERS
 
     @property
     def is_identifier(self) -> bool:
-        """True if it is text that differs in most rows."""
+        """True if the column is text that differs in most rows."""
         return self.kind == "text" and self.n_rows >= TELLING_ROWS and self.n_values > self.n_rows / 2
 
     @cached_property
@@ -121,13 +121,13 @@ class ColumnSurvey:
         return next((step for step in steps if 1 < self.n_symbols(step) <= MANY_NUMBERS), None)
 
     def n_symbols(self, bins: Sequence[Any] | str | None) -> int:
-        """Number of symbols of the column unchanged, cut at edges, or in calendar units."""
+        """Number of symbols of the column: unchanged, cut at edges, or in calendar units."""
         if isinstance(bins, str) and self.kind == "date":
             return len(by_step(self._values[0], bins, self.name).dictionary)
         return self.n_values if bins is None or isinstance(bins, str) else len(bins)
 
     def edges(self, n_bins: int) -> list[Any]:
-        """Edges of about equally full bins, dates as text, rounded so that they reveal little about any row."""
+        """Edges of about equally full bins, rounded so that they reveal little about any row; dates are text."""
         values, codes = self._values
         if self.kind == "date":
             years = (
@@ -158,7 +158,7 @@ def _round_quantiles(values: NDArray[np.float64], n_bins: int) -> list[float]:
     """Quantiles rounded to a scale, the outer ones outwards."""
     values = values[np.isfinite(values)]
     quantiles = np.quantile(values, np.linspace(0, 1, n_bins + 1))
-    # Half the width of a typical bin: outliers stretch the outer ones only.
+    # Half the width of a typical bin, because outliers stretch only the outer bins.
     width = (quantiles[-2] - quantiles[1]) / max(1, n_bins - 2) / 2 or (quantiles[-1] - quantiles[0]) / n_bins or 1.0
     unit = 10.0 ** math.floor(math.log10(width))
     step = max(unit * factor for factor in (1, 2, 5) if unit * factor <= width * (1 + 1e-9))

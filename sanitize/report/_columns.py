@@ -1,4 +1,4 @@
-"""Utility of a release by public column, in groups of values and beyond chance, and by relations between columns."""
+"""Utility of a release: information kept per public column, beyond chance, and relations between columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sanitize.core.profiles import Relation
 
 _NONE: Mapping[str, float] = MappingProxyType({})
-# Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
+# Most released symbols per symbol, on average, for which distributions are stored as sparse arrays.
 _FEW_ENTRIES = 8
 
 
@@ -53,41 +53,41 @@ def column_distributions(joint: JointDistribution) -> dict[str, NDArray[np.float
 def share_beyond_chance(
     counts: NDArray[np.int64] | sparse.csr_array, channel: Channel, chance: NDArray[np.intp] | None = None
 ) -> float:
-    """Share I(X_j;Y) / H(X_j) less what randomly shuffled rows keep of it, between 0 and 1 [VEB10].
+    """Share of H(X_j) that Y keeps beyond chance, that is beyond randomly shuffled rows, between 0 and 1 [VEB10].
 
-    Frequencies of few rows look as if they told much: with I₀ the information of the same counts dealt anew it is
-    (I - I₀) / (H - I₀), which is 0 for a column that Y says nothing of, and 1 where Y says all.
+    With few rows, the plain share I(X_j;Y) / H(X_j) is too large by chance. With I₀ the information after shuffling the
+    rows, the result is (I - I₀) / (H - I₀): 0 if Y reveals nothing about the column, and 1 if Y determines it.
 
     Parameters
     ----------
     counts : array or sparse array of int, shape (n_levels, n_x)
-        Rows of (X_j, X).
+        Counts of (X_j, X).
     channel : Channel
-        From X to Y.
+        Channel from X to Y.
     chance : ndarray of int, shape (n,), optional
-        X of the rows in the order of `dealt`, where other columns of the same rows had the same.
+        X of the rows as shuffled by `deal_rows`, to use the same shuffle for all columns of the rows.
     """
     table = sparse.csr_array(counts)
     x = deal_rows(table) if chance is None else chance
     level = np.repeat(np.arange(table.shape[0]), table.sum(axis=1))
     tables = table, sparse_counts(level, x, table.shape)
     share, by_chance = (utility_share(_push_rows(rows / max(len(x), 1), channel)) for rows in tables)
-    # Digits beyond those are rounding: nothing is kept of a column where 1e-15 is.
+    # Further digits are rounding errors: a share of 1e-15 is 0.
     return round(max(0.0, (share - by_chance) / (1 - by_chance)), 12) if by_chance < 1 else 1.0
 
 
 def deal_rows(counts: sparse.csr_array) -> NDArray[np.intp]:
-    """Shuffle X of each row; all columns of the same rows get the same order."""
+    """Shuffle X among the rows, with the same order for all columns of the same rows."""
     return np.random.default_rng(13).permutation(np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0)))
 
 
 def _push_rows(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
-    """Distribution of (X_j, Y) from that of (X_j, X), sparse where the channel mixes few symbols."""
+    """Distribution of (X_j, Y) from that of (X_j, X), as a sparse array if the channel mixes few symbols."""
     product = _sparse_product(channel)
     return channel.push(distribution.toarray()) if product is None else distribution @ product
 
 
-@lru_cache(maxsize=1)  # of one channel all columns and pairs are asked, one after another
+@lru_cache(maxsize=1)  # called for all columns and pairs with the same channel
 def _sparse_product(channel: Channel) -> sparse.csr_array | None:
     """Product P(y|x) as a sparse matrix, or None if it has many entries."""
     most = _FEW_ENTRIES * channel.n_inputs
@@ -111,11 +111,11 @@ def with_columns(
     ----------
     report : LeakageReport
     counts : iterable of (name, sparse array of shape (n_groups, n_x))
-        Rows of (X_j, X) of each column in groups of its values, of all columns the same rows.
+        Counts of (X_j, X) for each column X_j, whose values are in groups; all columns count the same rows.
     channel : Channel
-        From X to Y.
+        Channel from X to Y.
     lost : mapping of name to float, optional
-        Share of the rows whose own value of a column is never written, so that it is not kept.
+        Share of the rows, per column, whose value is never written and therefore not kept.
     """
     column_shares, line = column_utilities(counts, channel, lost)
     words = (
@@ -131,18 +131,18 @@ def with_columns(
 def with_relations(
     report: LeakageReport, relations: Sequence[Relation], lost: Mapping[str, float] = _NONE, *, is_shuffled: bool
 ) -> LeakageReport:
-    """Return the report with the strength in generated rows of each relation between two columns.
+    """Return the report with the strength of each relation between two columns in generated rows.
 
     Parameters
     ----------
     report : LeakageReport
-        With what is kept of each column.
+        Report with the utility of each column.
     relations : sequence of Relation
     lost : mapping of name to float, optional
-        Share of the rows whose own value of a column is never written, so that a pair does not show it. Where no two
-        columns are related, that of the values is all there is to lose.
+        Share of the rows, per column, whose value is never written, which weakens relations with this column. If no two
+        columns are related, only values can be lost.
     is_shuffled : bool
-        Whether rows stand in random order, so that the mean over all relations is what they are of use for.
+        Whether rows are in random order, so that their use is measured by the mean over all relations.
     """
     report = replace(report, pairs=tuple(relations))
     if not is_shuffled:
@@ -157,9 +157,9 @@ def with_relations(
 def column_utilities(
     counts: Iterable[tuple[str, sparse.csr_array]], channel: Channel, lost: Mapping[str, float] = _NONE
 ) -> tuple[dict[str, float], Measure]:
-    """Utility of each column, see `with_columns`, and the mean over columns that are not constant."""
+    """Measure the utility of each column, and the mean over columns that are not constant; see `with_columns`."""
     chance, shares, varying = None, {}, []
-    for name, rows in counts:  # one is held at a time
+    for name, rows in counts:  # only one column at a time is in memory
         chance = deal_rows(rows) if chance is None else chance
         shares[name] = share_beyond_chance(rows, channel, chance) * (1 - lost.get(name, 0.0))
         varying += [shares[name]] if rows.shape[0] > 1 else []

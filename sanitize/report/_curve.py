@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
     from sanitize.core.measures import Measure
 
-# Measures that the distribution alone decides, before any release.
+# Measures that depend on the distribution alone, before any release.
 _OF_THE_DISTRIBUTION = ("mutual_information", "max_log_lift", "min_log_lift")
-# Cells of the bar of a utility of 1.
+# Length, in characters, of the bar for a utility of 1.
 _BAR = 20
 
 
 @dataclass(frozen=True)
 class TradeoffPoint:
-    """Point of a trade-off curve, for one budget: the figures of the channel that the mechanism designed for it.
+    """Point of a trade-off curve: a budget and the figures of the channel that a mechanism designed for it.
 
     Attributes
     ----------
     budget : Budget or float
-        As it was given to the mechanism.
+        Budget as it was passed to the mechanism.
     measures : tuple of Measure
         Every line of the channel's report.
     n_released : int
-        Symbols that the channel may release.
+        Number of symbols that the channel may release.
     """
 
     budget: Budget | float
@@ -45,7 +45,7 @@ class TradeoffPoint:
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """Every measure of the release by name; None if it was not computed."""
+        """All measures of the release by name; None for a measure that was not computed."""
         return {measure.name: measure.after for measure in self.measures}
 
     def __getitem__(self, name: str) -> float:
@@ -58,17 +58,17 @@ class TradeoffPoint:
 
     @property
     def utility(self) -> float:
-        """I(X;Y) in nats."""
+        """Information that the release keeps about X, I(X;Y) in nats."""
         return self["utility"]
 
     @property
     def normalized_utility(self) -> float:
-        """I(X;Y) / H(X), between 0 and 1."""
+        """Share of the information in X that the release keeps, I(X;Y) / H(X), between 0 and 1."""
         return self["normalized_utility"]
 
     @property
     def mutual_information(self) -> float:
-        """I(S;Y) in nats."""
+        """Leakage about S on average, I(S;Y) in nats."""
         return self["mutual_information"]
 
     @property
@@ -78,12 +78,12 @@ class TradeoffPoint:
 
     @property
     def min_log_lift(self) -> float:
-        """Smallest log-lift of any released symbol, in nats; -inf if a symbol rules out a sensitive symbol."""
+        """Smallest log-lift of any released symbol, in nats; -inf if a symbol rules out a sensitive value."""
         return self["min_log_lift"]
 
     @property
     def label(self) -> str:
-        """Short name of the budget: for a lift the least and largest factor, as ``0.37-1.65``; else nats."""
+        """Short name of the budget: for a lift, the smallest and largest factor, as in ``0.37-1.65``; else nats."""
         budget: Any = loosest(self.budget)
         match budget:
             case LiftBudget(at_least=least, at_most=most):
@@ -100,8 +100,8 @@ class TradeoffPoint:
 class TradeoffCurve:
     """Privacy and utility of a mechanism at several budgets, in the order they were given. Frozen.
 
-    Build it with `tradeoff_curve`. ``print(curve)`` gives a table; indexing and ``len`` work as on a tuple. What it
-    draws as kept is ``measure``, by the name that reports have for it.
+    Build a curve with `tradeoff_curve`. ``print(curve)`` shows a table; indexing and ``len`` work as on a tuple. The
+    utility that the curve draws is ``measure``, named as in reports.
     """
 
     mechanism: str
@@ -124,7 +124,7 @@ class TradeoffCurve:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values for a picture of the curve."""
+        """Return the values that a picture of the curve shows."""
         names = ("mutual_information", "max_log_lift", "min_log_lift")
         points = [
             {"label": p.label, **{name: exact(p[name]) for name in names}, "kept": exact(p[self.measure])}
@@ -135,8 +135,8 @@ class TradeoffCurve:
     def to_text(self, *, chosen: TradeoffPoint | None = None, most: int = 20) -> str:
         """Return a table of 80 columns in ASCII, with a bar for the utility and an arrow at the chosen point.
 
-        Of more than ``most`` points as many are shown, spread evenly over those that read differently, and the chosen
-        one; how many there are is said in the last line.
+        If there are more than ``most`` points, the table shows this many, spread evenly over those that differ in the
+        table, and the chosen point; the last line states the total.
 
         Examples
         --------

@@ -1,8 +1,8 @@
-"""Reports as plain values: the internal document, with its pictures, and the public one made from it.
+"""Reports as plain values: the internal document, with its pictures, and the public document made from it.
 
-Sensitive symbols appear by their rank and their share, never by name. Pictures are of a size to look at, so each
-part shows the symbols that matter most and says how many there are. One function decides what anybody may see, in every
-view, file and frame, whether a report was just measured or was saved long ago: what was declared, and no figure.
+Sensitive symbols appear by rank and share, never by name. Each picture shows the symbols that matter most and states
+how many there are. `publish` alone decides the public content of every view, file and frame, for measured and for saved
+reports: declared facts, and no figure.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from sanitize.report._facts import Finding, PartLeakage
 
 Audience = Literal["internal", "public"]
-# Columns that a warning names one by one.
+# Most columns that a warning names one by one.
 _MOST_NAMES, _NAME_CELLS = 5, 40
-# Of what released files and frames say about themselves.
+# Schema of the note in released files and frames.
 NOTE_FORMAT = 1
-# A budget of somebody else's making may have a long name.
+# Longest name of a budget: users may define their own.
 _LONGEST_BUDGET = 1500
 
 
 class OptimalityForm(Declared, frozen=True):
-    """Status, gap in nats, and set of competing channels of an optimality, with the words that follow from them."""
+    """Optimality in JSON: status, gap in nats, set of competing channels, and the words that describe them."""
 
     status: Status
     gap: NonNegative | None
@@ -62,24 +62,24 @@ class OptimalityForm(Declared, frozen=True):
 
     @property
     def optimality(self) -> Optimality:
-        """Return the optimality without the words."""
+        """Return the optimality without the descriptive words."""
         return Optimality(self.status, self.gap, self.among)
 
     @classmethod
     def from_optimality(cls, optimality: Optimality | None) -> OptimalityForm | None:
-        """Form of an optimality; None if nothing is known."""
+        """Make the form of an optimality; None if nothing is known."""
         if optimality is None:
             return None
         gap = exact(optimality.gap)
         return cls(optimality.status, gap if isinstance(gap, float) else None, optimality.among, optimality.words)
 
 
-# What the public view says in place of the figures.
+# Text of the public view in place of the figures.
 LEFT_OUT = (
     "Measured figures and warnings are left out: each is an exact function of the table, so that a reader who knows "
     "all rows but one could compute the last one. The owner's report has them."
 )
-# What of a verdict was declared before the table was seen, or follows from that for whatever is released at all.
+# Fields of a verdict that were declared before the table was seen, or that follow for every permitted release.
 _DECLARED = (
     *(
         "ok",
@@ -98,11 +98,11 @@ _DECLARED = (
 
 
 def publish(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the public view of an internal document: what was declared, and that the release passed its check.
+    """Return the public view of an internal document: declared facts, and that the release passed its check.
 
-    No figure is rounded into it, because a rounded figure still turns at its edge: whoever knows all other rows
-    compares the page with the two that she can make herself. A mechanism that was chosen by figures is not named for
-    the same reason. Files and frames say a part of this and nothing else, see `release_note`.
+    It contains no figure, not even a rounded one, because one row may change the rounding: an attacker who knows all
+    other rows could compute the page for each guess of the last row and compare. A mechanism that was chosen by figures
+    is not named for the same reason. Files and frames carry only a part of this view; see `release_note`.
     """
     verdict, origin = document["verdict"], document["origin"]
     declared = {name: verdict[name] for name in _DECLARED}
@@ -122,7 +122,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
     return with_headline(shown)
 
 
-# Sections with a declared part: names of the parts of a joint release, and what is promised of differential privacy.
+# Sections with declared content: names of the parts of a joint release, and guarantees of differential privacy.
 _PUBLIC_SECTIONS = ("parts", *PROMISES)
 
 
@@ -147,7 +147,7 @@ def release_note(report: Any) -> dict[str, Any]:
 
 
 def _budget_code(budget: Any) -> str:
-    """Budget as code, equal for equal budgets however their numbers were written; only the name of a long one."""
+    """Budget as code, the same for equal budgets whatever their number types; only the class name if it is long."""
     name, words = type(budget).__name__, repr(budget)
     is_by_value = isinstance(budget, LiftBudget) and by_value(budget)
     if BUDGETS.get(name) is type(budget) and not is_by_value:
@@ -162,7 +162,7 @@ def _budget_code(budget: Any) -> str:
 
 
 def fact_warnings(document: dict[str, Any]) -> list[str]:
-    """Sentences from facts that limit what the verdict says, the most serious first, with counts."""
+    """Sentences on facts that limit the verdict, the most serious first, with counts."""
     sentences = grave(document)
     strongest = sorted(document["pairs"], key=lambda pair: -float(pair["raw"]))
     lost = [" x ".join(clip(name, _NAME_CELLS) for name in p["columns"]) for p in strongest if p["state"] == "lost"]
@@ -182,7 +182,7 @@ def fact_warnings(document: dict[str, Any]) -> list[str]:
 
 
 def grave(document: dict[str, Any]) -> list[str]:
-    """Warnings that nobody should miss when reading the verdict; they contain no count."""
+    """Warnings that readers of the verdict must not miss; they contain no count."""
     columns, warnings = document["columns"], []
     exposed = [name for name in columns["kept"] if name in columns["sensitive"]]
     if exposed:
@@ -222,7 +222,7 @@ def _column_list(names: list[str]) -> str:
     return ", ".join(clip(name, _NAME_CELLS) for name in names[:_MOST_NAMES]) + more
 
 
-# Rows and columns of the lift map, rows of the margins, values of a column whose shares are drawn.
+# Most rows and columns of the lift map, rows of the margins, and values of a column in its picture.
 N_SYMBOLS, N_SENSITIVE, N_MARGINS, N_VALUES = 24, 12, 16, 8
 
 
@@ -231,11 +231,12 @@ def lift_map(
 ) -> dict[str, Any]:
     """Log-lift of the riskiest symbols before and after, for the most frequent sensitive symbols.
 
-    Rows are symbols, those with the largest |log-lift| before first (the more frequent of equals), and after the same
-    ones in the same order; columns are sensitive symbols, the most frequent first.
+    Rows are symbols, sorted by decreasing |log-lift| before the release (the more frequent of equals first); the map
+    after the release begins with the same symbols in the same order. Columns are sensitive symbols, the most frequent
+    first.
     """
     frequent = np.argsort(-before.p_s, kind="stable")[:n_sensitive]
-    rank: dict[str, int] = {}  # in the first map: the second has what it shares with it in the same order
+    rank: dict[str, int] = {}  # order of the first map, which the second follows for symbols in both
 
     def side(joint: JointDistribution) -> dict[str, Any]:
         logs = log_lift(joint)
@@ -259,7 +260,7 @@ def lift_map(
 
 
 def margins(before: JointDistribution, after: JointDistribution) -> dict[str, Any]:
-    """Shares of the most frequent symbols before and after; None on the side where a symbol does not exist."""
+    """Shares of the most frequent symbols before and after; None where a symbol does not exist."""
     is_same = before.public == after.public
     sides = [np.arange(len(before.public))] * 2 if is_same else _positions(before, after)
     shares = [np.where(at < 0, 0.0, joint.p_x[at]) for joint, at in zip((before, after), sides, strict=True)]
@@ -275,9 +276,9 @@ def margins(before: JointDistribution, after: JointDistribution) -> dict[str, An
 
 
 def _positions(before: JointDistribution, after: JointDistribution) -> list[NDArray[np.intp]]:
-    """Code of every symbol of either side on both sides, -1 if it does not exist; equal labels match."""
+    """Codes of all symbols before and after, matched by label; -1 where a symbol does not exist."""
     labels: list[list[Any]] = [[joint.public.label(x) for x in range(len(joint.public))] for joint in (before, after)]
-    if any(len(set(side)) < len(side) for side in labels):  # labels that several symbols share say nothing
+    if any(len(set(side)) < len(side) for side in labels):  # a label of several symbols does not identify one
         labels = [[(number, x) for x in range(len(side))] for number, side in enumerate(labels)]
     codes = [{label: x for x, label in enumerate(side)} for side in labels]
     either = codes[0] | codes[1]
@@ -302,7 +303,7 @@ def tuple_shapes(report: Any) -> list[dict[str, Any]]:
 
 
 def column_shape(column: str, values: Iterable[str], sides: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Rows of one column: its values, or groups of values, with the share of each before and after."""
+    """Picture of one column: its values, or groups of values, with the share of each before and after."""
     shares = zip(*sides.tolist(), strict=True)
     return [
         {"column": column, "symbol": value, "before": b, "after": a}
@@ -319,17 +320,17 @@ def to_document(
 ) -> dict[str, Any]:
     """Convert the report to dicts, lists, strings, booleans and finite numbers.
 
-    Infinities are the strings ``inf`` and ``-inf``; what was not computed is None. No view holds a sensitive
-    symbol. What the public one holds is said in `publish`.
+    Infinities are the strings ``inf`` and ``-inf``; figures that were not computed are None. No view contains a
+    sensitive symbol. See `publish` for the content of the public view.
 
     Parameters
     ----------
     report : LeakageReport
     audience : {"internal", "public"}
     n_symbols : int, optional
-        How many released symbols to list, riskiest first; all of them by default.
+        Number of released symbols to list, riskiest first; all of them by default.
     is_drawn : bool
-        Whether the internal view holds what only pictures show.
+        Whether the internal view contains the values that only pictures show.
     """
     check_choice("audience", audience, "internal", "public")
     if audience == "public":
@@ -353,7 +354,7 @@ def _undrawn_document(report: Any, n_symbols: int | None) -> dict[str, Any]:
     n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
     document = claims(report) | {
         "measures": [_exact(vars(measure)) for measure in report.measures],
-        # The distribution is one of latent classes: "before" is then of classes as well, which hide rows already.
+        # The distribution may be of latent classes: "before" then also refers to classes, which already hide rows.
         "of_cells": report._before.public.columns != report.public,
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,
@@ -367,7 +368,7 @@ def _undrawn_document(report: Any, n_symbols: int | None) -> dict[str, Any]:
             for pair in report.pairs
         ],
     }
-    remaining = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
+    remaining = [note for note in facts.warnings if note != SEEDED_NOTE]  # the facts state them already
     return with_headline(document) | {"warnings": [*fact_warnings(document), *remaining]}
 
 
@@ -387,26 +388,26 @@ def claims(report: Any) -> dict[str, Any]:
             "state": report.state,
             "useless": report.useless,
             "lack": None if report.lack is None else to_builtin(report.lack),
-            # Whether there are rows behind the distribution, which may then be a sample.
+            # Whether the distribution comes from rows, which may be a sample.
             "counted": report.n_rows is not None,
             "budget": None if report.budget is None else budget_to_dict(report.budget),
             "allowed": limit_words(report.budget, facts.side_columns),
-            # Columns of a row that a reader may know: the limit is for those who know any of them, too.
+            # Columns that a reader may know about a row: the limit also covers readers who know any of them.
             "side_columns": list(facts.side_columns),
             "worst_excess": None if report.budget is None else exact(report.worst_excess),
             "tolerance": VERDICT_TOLERANCE,
             "mechanism": facts.mechanism,
-            # By figures of this table, so that its name tells of them.
+            # Chosen by figures of this table, so that its name reveals some of them.
             "chosen": facts.is_chosen,
             "output": facts.output,
             "optimality": to_builtin(OptimalityForm.from_optimality(facts.optimality)),
             "seeded": facts.seeded,
             "refuted": report.verdict.refuted,
-            # What the verdict claims: the frequencies of these rows (null), or every distribution they allow.
+            # Scope of the verdict: the frequencies of these rows (null), or every distribution that they allow.
             "confidence": report.confidence,
-            # Beside the verdict on symbols, what holds of people.
+            # Guarantee for people, in addition to the verdict on symbols.
             "people": facts.people,
-            # Releases in the ledger of these rows, this one among them; null where none was given.
+            # Releases in the ledger of these rows, including this one; null without a ledger.
             "recorded": facts.recorded,
         },
         "origin": None if report.origin is None else dataclasses.asdict(report.origin),
@@ -429,7 +430,7 @@ def claims(report: Any) -> dict[str, Any]:
 
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
-    """Sections of the report, one for each finding except a judgement, which has its own."""
+    """Sections of the report, one for each finding except a judgement, which has a field of its own."""
     return tuple(
         Section(
             f"finding {number}",
@@ -443,7 +444,7 @@ def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
 
 
 def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
-    """Section of a report on the parts and kept columns of a joint release; none if there are none."""
+    """Section of a report on the parts and kept columns of a joint release, if there are any."""
     if not parts:
         return ()
     names = [f"{part.part} ({part.role}): {', '.join(part.columns)}" for part in parts]

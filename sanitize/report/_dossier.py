@@ -1,8 +1,8 @@
 """Dossier of a release for the person who signs, in the order of ISO/IEC 27559, as Markdown or one HTML page.
 
-It says nothing that does not stand in the report, the policy, the verification or the ledger. What they do not know
-(purpose, recipients, agreements, responsibility) is a blank to be filled. Every name is escaped, nothing runs and
-nothing is loaded.
+The dossier only repeats facts from the report, the policy, the verification and the ledger. Other facts (purpose,
+recipients, agreements, responsibility) are blanks for the signer to fill in. Every name is escaped, no script runs and
+no resource is loaded.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ Cells = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Material:
-    """Material of a dossier next to the report, as plain values.
+    """Material of a dossier in addition to the report, as plain values.
 
     Attributes
     ----------
     files : tuple of (what, name, SHA-256)
     policy : tuple of (setting, value), or None
-        What the policy says, where there is one.
+        Settings of the policy, if there is one.
     dropped : tuple of str
-        Columns that it leaves out.
+        Columns that the policy leaves out.
     checks : tuple of (name, passed or failed, detail), or None
-        Of the verification, where there is one.
+        Checks of the verification, if there is one.
     false_alarm : float or None
         Chance that an honest release fails the verification.
     ledger : (releases, budget in words) or None
     reason : str or None
-        Why this threshold, as the policy says.
+        Reason for the limit, as stated in the policy.
     """
 
     files: tuple[Cells, ...]
@@ -49,14 +49,14 @@ class Material:
 
 
 def dossier(document: dict[str, Any], material: Material, form: Literal["md", "html"]) -> str:
-    """Make the dossier of a release from the document of its report, as Markdown or one HTML page.
+    """Make the dossier of a release from the document of its report, as Markdown or an HTML page.
 
-    For the public it leaves out what checks counted, and which columns are in the source beside those of the report.
+    The public dossier leaves out counts of checks, and columns of the table that the report does not contain.
     """
     is_public = document["audience"] == "public"
     if is_public:
         bare = None if material.checks is None else tuple((name, result, "") for name, result, _ in material.checks)
-        files = tuple(file for file in material.files if file[0] != "verification")  # whose digest tells of its counts
+        files = tuple(file for file in material.files if file[0] != "verification")  # it depends on counts
         material = replace(material, files=files, checks=bare, dropped=())
     return render_template(
         f"report/dossier.{form}.jinja",

@@ -1,4 +1,4 @@
-"""Facts about a release beyond the figures of its report, and how close its design is to the optimum."""
+"""Facts about a release in addition to the figures of its report."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any, Literal, Protocol
 from sanitize.core.channel import Optimality
 from sanitize.report._headline import PROMISES
 
-# Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes if known.
+# Shortage of rows, in total or of a rare sensitive value, that leaves little to certify; the number needed, if known.
 Shortage = tuple[Literal["rows", "secret"], int | None] | None
-# How the sentence on people begins where rare combinations are pooled.
+# Beginning of the sentence on people if rare combinations are pooled.
 POOLED = "Each released combination has at least"
 SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a report, in the words of its author; every field is optional, and no clock is read.
+    """Origin of a report, as stated by its author; every field is optional, and no clock is read.
 
     Attributes
     ----------
     title : str or None
-        Heading of the page; of both audiences, like the date.
+        Heading of the page, shown to both audiences, like the date.
     date : str or None
     table, policy : str or None
-        Names of the source and of the policy's file; internal, because a name can tell.
+        Names of the table's and the policy's file; internal, because a name can reveal something.
     digest : str or None
-        Of the released file, ``sha256:`` and its digits; of both audiences.
+        Digest of the released file, ``sha256:`` and its digits, shown to both audiences.
     """
 
     title: str | None = None
@@ -38,25 +38,25 @@ class Origin:
     digest: str | None = None
 
 
-# Columns with more of their rows replaced are named in a warning.
+# A warning names the columns with a larger share of replaced rows.
 REPLACED_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class ReplacedValues:
-    """Number of rows of a column written with another value, whatever the channel draws, and the reason.
+    """Number of rows of a column that are always written with another value, by reason.
 
     Attributes
     ----------
     column : str
     pooled : int
-        Few rows have the combination of values, so that it is printed as others.
+        Rows whose combination of values is too rare, so that another combination is written.
     unprinted : int
-        Of those, rows with a value of this column that is printed nowhere.
+        Rows among them whose value of this column is never written.
     clipped : int
-        The value lies outside the edges of its bins.
+        Rows whose value lies outside the edges of the bins.
     other : int
-        The value is written as ``(other)``.
+        Rows whose value is written as ``(other)``.
     """
 
     column: str
@@ -67,12 +67,12 @@ class ReplacedValues:
 
     @property
     def n_rows(self) -> int:
-        """Least number of rows that are written differently."""
+        """Lower bound on the number of rows that are written with another value."""
         return max(self.pooled, self.clipped, self.other)
 
     @classmethod
     def section(cls, columns: tuple[ReplacedValues, ...]) -> Section | None:
-        """Section of a report on replaced values; None if every value can be written."""
+        """Section of a report on replaced values; None if no value is replaced."""
         rows: tuple[tuple[str | float | None, ...], ...] = tuple(
             (column.column, *(int(getattr(column, name)) for name in _REPLACED)) for column in columns if column.n_rows
         )
@@ -104,35 +104,35 @@ class ReleaseFacts:
     mechanism : str
         Name of the rule that designed the channel.
     is_chosen : bool
-        It was chosen among several by what each keeps of this table, so that the public view does not name it.
+        Whether the mechanism was chosen by the utility on this table, so that the public view does not name it.
     output : str
-        ``resample`` (a released symbol is printed as a public one) or ``model`` (a latent class as generated rows).
+        ``resample`` (a released symbol is written as a public one) or ``model`` (a latent class, as generated rows).
     seeded : bool
-        The noise came from a seed, so the release can be undone by whoever guesses it.
+        Whether the noise came from a seed, so that anyone who guesses the seed can undo the release.
     n_unseen : int or None
-        Rows whose symbol was absent at fit.
+        Number of rows whose symbol was absent at fit.
     warnings : tuple of str
-        Sentences for people; they name no sensitive symbol.
+        Sentences for readers, which name no sensitive symbol.
     kept : tuple of str
         Columns released without a channel.
     parts : tuple of PartLeakage
-        Of a joint release: what each part and each kept column tells by itself.
+        Leakage through each part and each kept column of a joint release alone.
     binned : tuple of str
-        Public columns that were put in bins before anything was counted: raw figures are of the bins.
+        Public columns that were binned before counting, so that raw figures refer to the bins.
     secret_dp, record_dp : pair of float or None
-        (eps, delta) of each row's secret, where the counts of secrets hold noise, or of whole rows, where all do.
+        (eps, delta) of differential privacy of each row's sensitive value, or of whole rows.
     optimality : Optimality or None
-        What is proved of the utility of the design; by default what the channel brings along.
+        Proved optimality of the design; by default the one attached to the channel.
     people : str
-        What holds of the people whose rows these are, beside what holds of released symbols: a sentence that follows
-        from settings alone, because everybody may see it.
+        Sentence on the guarantee for the people in the data, in addition to that on released symbols. The sentence
+        follows from settings alone, because it is public.
     recorded : int or None
-        Releases of the same rows in a ledger, this one among them, which are within its budget together.
+        Number of releases of the same rows in a ledger, including this one, which are within its budget together.
     shortage : Shortage
     side_columns : tuple of str
-        Public columns that may be known of a row: the limit holds for those who know some of them, too.
+        Public columns that a reader may know about a row: the limit also holds for such readers.
     replaced : tuple of ReplacedValues
-        Of each public column the rows whose value is written as another for want of a place.
+        Rows of each public column whose value is always written as another.
     """
 
     mechanism: str = "none"
@@ -162,8 +162,9 @@ class ReleaseFacts:
 class Finding(Protocol):
     """A result that a report can carry, for example one of `sanitize.auditing.attack`.
 
-    One with an attribute ``ok`` that is False refutes the release: it is not what the report measured, or gives its
-    people away. One with a method ``report_entry`` has a place of its own. The public view has none of them.
+    A finding whose attribute ``ok`` is False refutes the release: the release is not the one that the report measured,
+    or it identifies people. A finding with a method ``report_entry`` gets a field of its own. The public view contains
+    no findings.
     """
 
     @property
@@ -178,11 +179,11 @@ class Section:
     Attributes
     ----------
     name, title : str
-        Key, and heading.
+        Key of the section, and its heading.
     words : str
-        What it says, in one paragraph. It names no sensitive symbol.
+        Text of the section in one paragraph, which names no sensitive symbol.
     columns : tuple of str
-        Heads of the table, the first for the names of its rows.
+        Headings of the table's columns; the first is for the names of the rows.
     rows : tuple of tuples
         Name and figures of each row, None where there is no figure.
     """
@@ -206,7 +207,7 @@ class PartLeakage:
     mechanism : str or None
         None for a kept column.
     max_log_lift, min_log_lift, mutual_information : float
-        Of S and what this part releases, in nats.
+        Leakage about S through this part, in nats.
     normalized_utility : float
         Share of the information in its columns that is kept.
     """

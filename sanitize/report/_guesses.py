@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from sanitize._util.checks import Vector
     from sanitize.core.joint import JointDistribution
 
-# Rows below which, and probabilities and rows above which, nothing is tried.
+# Least number of rows, and largest numbers of probabilities and of rows, for which the adversary is computed.
 _FEWEST_ROWS, _MOST_CELLS, _MOST_ROWS = 100, 1 << 20, 2_000_000
 
 
 def guesses_section(joint: JointDistribution, channel: Channel) -> Section | None:
-    """Section of a report on the adversary before and after; None for few rows, or if it takes much work."""
+    """Section of a report on an adversary's guesses before and after; None for few rows, or if it takes much work."""
     n = joint.n or 0
     most = joint.pmf.shape[0] * max(joint.pmf.shape[1], ReducedChannel.from_channel(channel).most_symbols)
-    # Rows, and no distribution that was stated, smoothed or weighted.
+    # This needs real rows, not a distribution that was stated, smoothed or weighted.
     is_counted = np.allclose(joint.pmf * n, np.rint(joint.pmf * n), rtol=0, atol=1e-6)
     if not (is_counted and _FEWEST_ROWS <= n <= _MOST_ROWS and most <= _MOST_CELLS):
         return None
@@ -44,7 +44,7 @@ def _deal_secrets(joint: JointDistribution) -> JointDistribution:
     """Distribution of the same rows with their sensitive values shuffled."""
     counts = np.rint(joint.pmf * (joint.n or 0)).astype(np.int64)
     left, dealt, source = counts.sum(axis=0), np.empty_like(counts), np.random.default_rng(13)
-    # Counts are drawn, and not rows: to deal a million took a quarter of a release.
+    # Counts are drawn instead of rows: shuffling a million rows took a quarter of the time of a release.
     for place, n_rows in enumerate(counts.sum(axis=1)):
         dealt[place] = source.multivariate_hypergeometric(left, n_rows, method="marginals")
         left = left - dealt[place]
@@ -52,10 +52,10 @@ def _deal_secrets(joint: JointDistribution) -> JointDistribution:
 
 
 def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
-    """Chance of finding the one of two people who has a sensitive value, from their released rows.
+    """Chance of identifying, from two released rows, the person of the two who has a sensitive value.
 
-    An adversary knows from one half of the rows how often each released symbol goes with each value, and is tried on
-    the other half; figures of both ways round are averaged, and values count by their share.
+    The adversary learns from one half of the rows how often each released symbol occurs with each sensitive value, and
+    is tested on the other half. The result is averaged over both directions, and values count by their share.
     """
     counts = np.rint(joint.pmf * (joint.n or 0)).astype(np.int64)
     half = np.random.default_rng(13).binomial(counts, 0.5)
@@ -64,13 +64,13 @@ def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
 
 
 def _found(known: Vector, tried: Vector) -> float:
-    """Chance of finding that person by the order of P(s|y), for pairs of another table of counts; a tie counts half."""
+    """Chance of identifying this person by ranking P(s|y), over pairs of another table of counts; ties count half."""
     right, total = 0.0, tried.sum()
     for own, row in zip(known, tried, strict=True):
         belief = np.divide(
             own, known.sum(axis=0), out=np.full(len(own), own.sum() / known.sum()), where=known.any(axis=0)
         )
-        groups = np.unique(belief.round(12), return_inverse=True)[1]  # last digits break no tie
+        groups = np.unique(belief.round(12), return_inverse=True)[1]  # last digits must not break ties
         with_it, without = np.bincount(groups, row), np.bincount(groups, tried.sum(axis=0) - row)
         pairs = row.sum() * without.sum()
         share = row.sum() / total

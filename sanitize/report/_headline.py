@@ -1,7 +1,7 @@
 """Headline of a report: one of four states and one sentence, with the same words in every view.
 
-A state is a claim, and each view colours it alike: green for a claim about the population, amber for one about the rows
-alone or of a release that keeps next to nothing, red for a refusal, blue where nothing is claimed.
+The state is a claim, with the same colour in each view: green for a claim about the population, amber for a claim about
+these rows only or for a release that keeps almost nothing, red for a refusal, blue if nothing is claimed.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 State = Literal["source", "rows", "nothing", "refused", "audit"]
 
-# A release most columns of which keep less than this share of their information is called useless.
+# A release is called useless if most of its columns keep less than this share of their information.
 USELESS_BELOW = 0.05
-RELATIONS = "relations_kept"  # measure of how much shuffled rows keep of the relations between columns, on average
-COLUMNS = "mean_column_utility"  # measure that latent classes and tuples share: symbols of the one are not the other's
-# What the share that a release keeps is a share of, by its measure.
+RELATIONS = "relations_kept"  # measure: share of the relations between columns that shuffled rows keep, on average
+COLUMNS = "mean_column_utility"  # measure that compares latent classes with tuples, whose symbols differ
+# Total to which the share that a release keeps refers, by measure.
 WHOLES = {
     RELATIONS: "of the relations between columns, on average",
     COLUMNS: "of each column, on average",
     "normalized_utility": "of the information in the public columns",
 }
-# Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
-# rounding in double precision and nothing else.
+# Stated tolerance of the verdict, in nats: a symbol passes if its excess is at most this. It covers only
+# rounding in double precision.
 VERDICT_TOLERANCE = 1e-9
-# A sensitive value that becomes less likely than this many times is as good as ruled out: more digits say nothing.
+# Factor below which a sensitive value counts as ruled out, because further digits add nothing.
 _NEARLY_NONE = 0.001
 WORDS: dict[State, str] = {
     "source": "HOLDS FOR THE POPULATION",
@@ -43,9 +43,9 @@ WORDS: dict[State, str] = {
     "refused": "REFUSED",
     "audit": "AUDIT: no budget given",
 }
-# Sections of a report that promise differential privacy, of secrets or of whole rows.
+# Names of the sections on differential privacy, of sensitive values or of whole rows.
 PROMISES = ("secret_dp", "record_dp")
-SYNTHETIC = "Private synthetic rows"  # title of the second one, where none stands for a row of the table
+SYNTHETIC = "Private synthetic rows"  # title of the second section if no released row stands for a row of the table
 _STATED = "The limit holds if the distribution is as stated; how far the truth may differ from it is not known."
 _NOISY = (
     "The limit holds for the counts with noise that the channel was designed from; whether it holds for these rows "
@@ -53,11 +53,11 @@ _NOISY = (
 )
 _NOTHING = "Joined and binned, the sensitive columns have the same value in every row, so that a limit means nothing."
 ALONE = "This covers this release only; further releases of the same rows add to it."
-# Name of the mechanism of all releases of a ledger together.
+# Mechanism name for all releases of a ledger together.
 LEDGER = "ledger"
 
 
-# Why next to nothing is kept, in words.
+# Reasons, in words, why almost nothing is kept.
 _REASONS = {
     "rows": "too few rows",
     "secret": "a rare sensitive value has too few rows",
@@ -70,10 +70,10 @@ _REASONS = {
 
 
 class Lack(Declared, frozen=True):
-    """Reason why almost nothing is kept, if known: too few rows, of all values or of a rare one, or the limit.
+    """Reason why almost nothing is kept, if known: too few rows in total or of a rare value, or the limit.
 
-    ``n_rows`` are about those that would be needed, to one digit, so that no frequency can be read from it. ``column``
-    is the one of most values.
+    ``n_rows`` is the approximate number of rows needed, to one digit, so that it reveals no frequency. ``column`` is
+    the column with the most values.
     """
 
     reason: Literal["rows", "secret", "secrets", "combinations", "limit", "limit or rows", "unknown"]
@@ -82,13 +82,13 @@ class Lack(Declared, frozen=True):
 
     @property
     def words(self) -> str:
-        """Reason, and the number of rows needed."""
+        """Describe the reason, and the number of rows needed."""
         reason = _REASONS[self.reason].format(repr(self.column))
         return reason + (f": about {self.n_rows:,} are needed" if self.n_rows else "")
 
     @property
     def advice(self) -> str:
-        """Advice on what would help."""
+        """Advice for getting a useful release."""
         advice = {
             "secret": "join the rare values of the sensitive columns, under [join] in the policy, or drop their rows",
             "secrets": f"cut {self.column!r} into a few bins under [channel.bins], or join its values under [join]",
@@ -101,10 +101,10 @@ class Lack(Declared, frozen=True):
 
 
 def report_state(*, ok: bool, has_budget: bool, confidence: float | None, is_constant: bool = False) -> State:
-    """State of a report.
+    """Return the state of a report, as `Verdict.state` describes it.
 
-    Only a confidence that was asked for makes the claim one about the population: without it the design is for the
-    rows, and a worst case that happens to be within the budget is said in the sentence below.
+    The claim is about the population only if a confidence was requested. Without it the design is for these rows, and a
+    worst case that happens to be within the budget is mentioned in the sentence below the headline.
     """
     if is_constant and has_budget:
         return "nothing"
@@ -116,9 +116,9 @@ def report_state(*, ok: bool, has_budget: bool, confidence: float | None, is_con
 
 
 def is_useless(state: State, shares: Sequence[float], relations: float | None) -> bool:
-    """Return whether almost nothing is kept of most columns; it does not apply to audits and refusals.
+    """Return whether most columns keep almost none of their information; always False for audits and refusals.
 
-    Of shuffled generated rows, none of which stands for a person, relations between columns are what matters.
+    Shuffled generated rows, none of which stands for a person, are judged by the relations between columns instead.
     """
     few = sum(share < USELESS_BELOW for share in shares)
     return state in ("source", "rows") and (2 * few > len(shares) if relations is None else relations < USELESS_BELOW)
@@ -130,9 +130,9 @@ def relations_of(measures: Iterable[Mapping[str, Any]]) -> float | None:
 
 
 def headline(document: dict[str, Any]) -> str:
-    """State in capitals, with the cause of a refusal, or the number of columns that keep almost nothing and why.
+    """State in capitals, followed by the cause of a refusal, or by the reason why columns keep almost nothing.
 
-    The public one has neither the cause nor the columns: both are found in the table.
+    The public headline has neither, because both are found in the table.
     """
     verdict, is_public = document["verdict"], document["audience"] == "public"
     words = WORDS[verdict["state"]]
@@ -165,12 +165,12 @@ def synthetic(document: dict[str, Any]) -> bool:
 
 
 def belongs_to_no_one(document: dict[str, Any]) -> bool:
-    """Return whether no released row stands for a person: all are generated, and next to no column that was kept."""
+    """Return whether no released row stands for a person: all rows are generated, and no column is kept."""
     return synthetic(document) or (document["verdict"]["output"] == "model" and not document["columns"]["kept"])
 
 
 def release_kind(document: dict[str, Any]) -> str:
-    """Return which of the two kinds a release is of, in words."""
+    """Describe the kind of the release: altered rows of the table, or generated rows."""
     if belongs_to_no_one(document):
         return "a generated table, whose rows belong to no one"
     generated = ", some generated" if document["verdict"]["output"] == "model" else ""
@@ -178,7 +178,7 @@ def release_kind(document: dict[str, Any]) -> str:
 
 
 def sentence(document: dict[str, Any]) -> str:
-    """Meaning of the headline, in plain sentences: the claim, and how much a released value reveals."""
+    """Explain the headline in plain sentences: the claim, and how much a released value reveals."""
     verdict = document["verdict"]
     if synthetic(document):
         return "All rows are drawn from one model of noisy counts, and none belongs to a row of the table."
@@ -198,7 +198,7 @@ def sentence(document: dict[str, Any]) -> str:
 
 
 def _claim(verdict: dict[str, Any], *, is_noisy: bool) -> str:
-    """Sentence on whom the limit covers, for any table: without findings for a sample of other rows."""
+    """Sentence on whom the limit covers, which does not depend on findings in the table."""
     if verdict["state"] == "source":
         sure = f"{level(float(verdict['confidence']))} sure"
         return f"The limit holds for the population of these rows, if it has no other values ({sure})."
@@ -215,7 +215,7 @@ def _claim(verdict: dict[str, Any], *, is_noisy: bool) -> str:
 
 
 def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
-    """Largest lift of a sensitive value by a released one, in this file and, if known, in the population."""
+    """Sentence on the largest lift of a sensitive value, in this file and, if known, in the population."""
     measures, state = {measure["name"]: measure for measure in document["measures"]}, document["verdict"]["state"]
     most, least = measures["max_log_lift"], measures["min_log_lift"]
     where = "this file" if state in ("source", "rows") else "this table"
@@ -225,11 +225,11 @@ def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
         sure = "" if is_sure else f" ({_level(worst)} sure)"
         ends = worst["worst_max_log_lift"]["after"], worst["worst_min_log_lift"]["after"]
         extents.append(f"{_sides(times_up(ends[0]), times_down(ends[1]))} in the population{sure}")
-    elif state == "source" and math.isfinite(float(most["bound"])):  # certified symbol by symbol, at the limit
+    elif state == "source" and math.isfinite(float(most["bound"])):  # each symbol is certified at the limit
         extents.append(f"{_sides(times_up(most['bound']), times_down(least['bound']))} (the limit) in the population")
     if all(words.startswith(_sides("1", "1")) for words in extents):
         return "No sensitive value becomes more or less likely."
-    first, *others = extents  # what it means to be 0 is said once
+    first, *others = extents  # the meaning of 0 is stated once
     words = ", ".join([first, *(extent.replace(" (ruled out)", "") for extent in others)])
     return f"A sensitive value becomes {words}."
 
@@ -246,7 +246,7 @@ def _sides(most: str, least: str) -> str:
 
 
 def alone(document: dict[str, Any]) -> str:
-    """Sentence that the figures count this release only, without others of the same rows."""
+    """Sentence that the figures cover this release only, without other releases of the same rows."""
     verdict = document["verdict"]
     n = verdict["recorded"]
     if n is not None and verdict["mechanism"] == LEDGER:
@@ -266,13 +266,13 @@ def promise_name(document: dict[str, Any]) -> str | None:
 
 
 def short(state: State, *, useless: bool) -> str:
-    """Headline for a repr."""
+    """Short headline for a repr."""
     words = {"refused": "REFUSED", "audit": "no budget"}.get(state, WORDS[state].lower())
     return f"{words}, but useless" if useless else words
 
 
 def sign_answer(document: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
-    """Return whether to sign an internal report, in words, and the conditions of a yes, each with its reason."""
+    """Answer whether to sign an internal report, with the conditions of a yes and the reason for each."""
     verdict = document["verdict"]
     if verdict["state"] == "refused":
         return "No: hand nothing out.", []
@@ -318,9 +318,9 @@ def _covers(document: dict[str, Any]) -> tuple[str, str]:
 
 
 def _knows_more(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Return what readers learn who know columns of a row, if it exceeds the limit."""
+    """Condition for readers who know columns of a row, if they learn more than the limit allows."""
     lines = next((section["rows"] for section in document["sections"] if section["name"] == "side"), ())
-    row = [*((lines and lines[0]) or ()), *[None] * 4]  # a saved report may hold anything here
+    row = [*((lines and lines[0]) or ()), *[None] * 4]  # a saved report may contain anything here
     names, _, most, chances = row[:4]
     bound = next(measure["bound"] for measure in document["measures"] if measure["name"] == "max_log_lift")
     is_limited = document["verdict"]["output"] != "model" and bound is not None
@@ -334,7 +334,7 @@ def _knows_more(document: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Return the evidence of who is in the table; None if all rows are under differential privacy."""
+    """Condition on evidence of who is in the table; None if all rows are under differential privacy."""
     if synthetic(document):
         return None
     words = [section["words"] for section in document["sections"] if section["name"] == "membership"]
@@ -356,7 +356,7 @@ def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Return that no attack was tried on people; None where attacks were tried, or where all rows are private."""
+    """Condition that no attack on people was tried; None if one was, or if all rows are private."""
     if document.get("judgement") or synthetic(document):
         return None
     return (
@@ -373,13 +373,13 @@ def _suffices(document: dict[str, Any]) -> tuple[str, str]:
 
 
 def with_headline(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with the words that its figures require."""
+    """Return the document with the headline and sentences that follow from its figures."""
     words = {"headline": headline(document), "sentence": sentence(document), "alone": alone(document)}
     return document | {"verdict": document["verdict"] | words}
 
 
 def colour(document: dict[str, Any]) -> str:
-    """Name of the headline's colour: ``good``, ``doubt``, ``bad`` or ``plain``."""
+    """Colour of the headline, by name: ``good``, ``doubt``, ``bad`` or ``plain``."""
     verdict = document["verdict"]
     if verdict.get("useless") and not synthetic(document):
         return "doubt"
@@ -411,7 +411,7 @@ def limit_words(budget: Budget | None, side_columns: Sequence[str]) -> str:
 
 def _source(document: dict[str, Any]) -> str:
     sure = f"{level(float(document['verdict']['confidence']))} sure"
-    # What is certified symbol by symbol needs no set of distributions, which knows no other values.
+    # A certificate for each symbol needs no set of distributions, which excludes values not seen.
     if_whole = ", if it has no other values" if _worst(document) else ""
     return f"The limit holds for the population of these rows{if_whole} ({sure})."
 
@@ -423,10 +423,10 @@ def _rows(document: dict[str, Any]) -> str:
         return _NOISY
     words, worst = "The limit holds if these rows are everybody", _worst(document)
     beyond = [measure for measure in worst.values() if measure_excess(measure) > VERDICT_TOLERANCE]
-    # Of other budgets, and of limits by value, the extremes of the lifts and their ratio have implied bounds alone.
+    # Other budgets, and limits by value, only imply bounds on the extremes of the lifts and on their ratio.
     limits = document["verdict"]["budget"]
     is_plain = not any(isinstance(side, dict) for side in limits.values())
-    # The worst case of a sample is for those who know nothing of a row.
+    # The worst case of a sample is for readers who know nothing about a row.
     is_judged = limits["type"] in ("LiftBudget", "LDPBudget") and is_plain and not document["verdict"]["side_columns"]
     if not worst or not (beyond or is_judged):
         what = "how far it" if is_plain else "which limit"
@@ -436,15 +436,15 @@ def _rows(document: dict[str, Any]) -> str:
         words = f"{words}, and also if they are a sample of a population with no other values ({sure})"
         return f"{words}; set a confidence to make that the claim."
     ratio_words = ""
-    if [measure["name"] for measure in beyond] == ["worst_ldp_sensitive"]:  # each of two secrets is within its limits
+    if [measure["name"] for measure in beyond] == ["worst_ldp_sensitive"]:  # only ratios exceed it
         ratio, limit = times_up(beyond[0]["after"]), times(float(beyond[0]["bound"]))
         ratio_words = f": one sensitive value may be up to {ratio} times as likely as another ({limit} allowed)"
-    # Without a ratio the words that follow have the figures, and say how sure they are.
+    # Without a ratio, the following words give the figures and their certainty.
     return f"{words}; if they are a sample, it may not{ratio_words and f'{ratio_words} ({sure})'}."
 
 
 def _refusal(document: dict[str, Any]) -> tuple[str, str]:
-    """Reason why nothing may be released, in a few words and as a sentence."""
+    """Describe why nothing may be released, in a few words and as a sentence."""
     verdict, columns = document["verdict"], document["columns"]
     if set(columns["kept"]) & set(columns["sensitive"]):
         return "a sensitive column is kept", "A sensitive column would be released as it is."
@@ -458,7 +458,7 @@ def _refusal(document: dict[str, Any]) -> tuple[str, str]:
 
 
 def _worst(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Worst case over the distributions that the rows allow; empty if it was not computed."""
+    """Measures of the worst case over the distributions that the rows allow; empty if not computed."""
     return {measure["name"]: measure for measure in document["measures"] if is_worst_case(measure)}
 
 

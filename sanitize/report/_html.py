@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sanitize._util.formatting import Number
 
 
-# Rows of a table, and letters of a name and of a sentence, which keep a page under a megabyte whatever the names are.
+# Most rows of a table, and characters of a name and of a sentence, so that a page stays under a megabyte.
 N_ROWS = 200
 N_CELLS = 120
 N_CELLS_OF_A_WARNING = 600
@@ -40,7 +40,7 @@ def make_page(document: dict[str, Any], *, whole: bool = True) -> str:
         whole=whole,
         limit_words=re.sub(r" \(log-lift[^)]*\)", "", document["verdict"]["allowed"]),
         sign=sign_answer(document) if document["audience"] == "internal" else None,
-        # What each column reveals by itself, raw and released; nothing where it was measured for none.
+        # Leakage through each column alone, raw and released; empty if not measured for any column.
         alone={column["column"]: column for column in column_lines}
         if any(column["after"] is not None for column in column_lines)
         else {},
@@ -51,7 +51,7 @@ def make_page(document: dict[str, Any], *, whole: bool = True) -> str:
 
 
 def render_template(template: str, **values: Any) -> str:
-    """Render a template of the package with these values."""
+    """Render a template of the package with given values."""
     return environment().get_template(template).render(values)
 
 
@@ -61,7 +61,7 @@ def environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
-        # A file that is not HTML has nothing to escape; a filter quotes its values.
+        # Files other than HTML are not escaped; a filter quotes their values.
         autoescape=lambda name: name is None or name.split(".")[1] not in ("toml", "md", "sql", "txt"),
         loader=PackageLoader("sanitize", ""),
         undefined=StrictUndefined,
@@ -96,11 +96,11 @@ def environment() -> Environment:
 
 def _markdown(text: str) -> str:
     """Escape one line so that Markdown shows it literally."""
-    # Whatever means something in Markdown or in HTML, anywhere or at the start of a line; addresses would become links.
+    # Signs with a meaning in Markdown or HTML, anywhere or at the start of a line; addresses would become links.
     marks = r"([\\`*_{}\[\]<>#!|~&$^]|^[-+=:]|:(?=//)|(?<=^www)\.|(?<=\d)[.)](?=\s))"
     return re.sub(marks, r"\\\1", clip(text, 400).replace("\\\\", "\\"))
 
 
 def _number(value: Number) -> str:
-    """Figure of a page, with the sign for infinity."""
+    """Format a figure of a page, with the sign for infinity."""
     return number(value).replace("inf", "∞")

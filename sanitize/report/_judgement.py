@@ -1,6 +1,6 @@
-"""Results of attacks on a released file, with two verdicts: values, sentences, and a page for the owner.
+"""Results of attacks on a released file, with two verdicts, as values, as sentences, and as a page for the owner.
 
-They are made of raw rows of people, so they are for the owner and never part of a public view.
+The results depend on raw rows of people, so they are for the owner and never part of a public view.
 """
 
 from __future__ import annotations
@@ -22,54 +22,54 @@ from sanitize.errors import ReleaseRefuted
 from sanitize.report._html import render_template
 from sanitize.report._text import WIDTH
 
-# A reader of saved judgements refuses other documents and other versions by these.
+# Schema and version, by which a reader of saved judgements refuses other documents.
 SCHEMA, VERSION = "sanitize/judgement", 1
 Claim = Literal["promised", "membership"]
 CLAIMS: tuple[Claim, ...] = ("promised", "membership")
 Status = Literal["more", "a little more", "no more", "open"]
 Verdict = Literal["refuted", "not refuted", "too few people to tell"]
 
-# Half an interval from which on too much could have stayed hidden to say anything, and people beyond any table.
+# Half-width of an interval from which on nothing can be concluded, and a number of people that no table has.
 _TOO_WIDE, _TOO_MANY = 0.1, 10_000_000
 _GROUPS = "groups of rows that reveal a sensitive value"
 
 
 @cache
 def _words() -> dict[str, Any]:
-    """Sentences of verdicts and attacks."""
+    """Sentences about verdicts and attacks, from a template of the package."""
     return tomllib.loads(files("sanitize.report").joinpath("judgement.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
 class AttackResult:
-    """Result of one attack on people in the data, next to people outside it.
+    """Result of one attack on people in the data, compared with people outside the data.
 
     Attributes
     ----------
     title, question : str
         Name of the attack, and the question that it answers.
     claim : {"promised", "membership"}
-        The verdict that it belongs to.
+        Verdict to which the attack belongs.
     figure : {"ranking", "share", "secret"}
-        Kind of figure: the chance of telling a person in the data from one outside it, a share of the people, or the
-        chance of ranking a secret right. Chance is 0.5 for a ranking and a secret.
+        Kind of figure: the chance of telling a person in the data from a person outside, a share of the people, or the
+        chance of ranking a sensitive value right. Guessing gives 0.5 for a ranking and a secret.
     people, outsiders : float, float or None
         The figure for people in the data, and for people outside it.
     interval : tuple of float, or None
-        Of the difference; the intervals of all attacks hold together.
+        Confidence interval of the difference; the intervals of all attacks hold together.
     chance : float or None
-        Chance that any attack of the family finds so large a difference in a release that has nothing to do with its
+        Chance that any attack of the family finds a difference of this size in a release that is independent of its
         people.
     excess : float
-        Difference that is allowed.
+        Allowed difference.
     n : int
-        People in the data, and as many outside it, that were attacked.
+        Number of attacked people in the data, and of attacked people outside it.
     surest : int or None
-        Size of the accusation: targets that the attack is surest of; None for all of them.
+        Number of accused targets, those of which the attack is surest; None for all targets.
     sentence : str
-        The figures in words.
+        Sentence that states the figures.
     is_strict : bool
-        Any difference refutes, however small.
+        Whether any difference refutes, however small.
     """
 
     title: str
@@ -88,15 +88,15 @@ class AttackResult:
 
     @property
     def difference(self) -> float | None:
-        """Figure for people in the data less the figure for people outside it."""
+        """Figure for people in the data minus the figure for people outside it."""
         return None if self.outsiders is None else self.people - self.outsiders
 
     @property
     def status(self) -> Status | None:
         """Comparison of people in the data with people outside it; None without people outside it.
 
-        ``more``: surely more than is allowed. ``a little more``: surely more, but perhaps not more than is allowed.
-        ``no more``: perhaps no more, and less than is allowed. ``open``: perhaps no more, perhaps more than is allowed.
+        The difference is ``more`` if it surely exceeds the allowed one, ``a little more`` if it is surely positive but
+        may be allowed, ``no more`` if it may be 0 and is surely allowed, and ``open`` if it may be 0 or not allowed.
         """
         if self.interval is None:
             return None
@@ -117,7 +117,7 @@ class AttackResult:
 
     @property
     def people_needed(self) -> int | None:
-        """Number of people of each kind needed to rule out more than is allowed, if the attack finds nothing."""
+        """Number of people of each kind needed to rule out more than the allowed difference, if there is none."""
         if self.interval is None or self.status != "open" or not self.excess:
             return None
         half = (self.interval[1] - self.interval[0]) / 2
@@ -131,21 +131,21 @@ class AttackResult:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """Verdict on one claim: what was promised, or what was not.
+    """Verdict on one claim: on the promise of the release, or on membership, which it does not promise to hide.
 
     Attributes
     ----------
     claim : {"promised", "membership"}
     verdict : {"refuted", "not refuted", "too few people to tell"}
-        ``too few people to tell`` where a difference of 10 of 100 could have stayed hidden.
+        ``too few people to tell`` if a difference of 10 in 100 could have stayed hidden.
     refuted_by : tuple of str
-        Attacks that refute it.
+        Attacks that refute the claim.
     n_attacks : int
-        Attacks that were tried.
+        Number of attacks tried.
     n_open : int
-        Attacks that would need more people to say whether they find more than is allowed.
+        Number of attacks that need more people to decide whether the difference is allowed.
     people_needed : int or None
-        How many people outside the data, and as many in it, would do for all of them.
+        Number of people in the data, and of people outside it, that would suffice for all attacks.
     excess : float
     confidence : float
     """
@@ -163,7 +163,7 @@ class ClaimVerdict:
     def from_results(
         cls, claim: Claim, results: Sequence[AttackResult], *, groups: bool, excess: float, confidence: float
     ) -> ClaimVerdict:
-        """Make the verdict from the worst result of one claim; ``groups`` of rows may also refute a promise."""
+        """Make the verdict from the results of one claim; leakage through ``groups`` may also refute a promise."""
         claim_results = [result for result in results if result.claim == claim]
         refuted = tuple(result.title.lower() for result in claim_results if result.status == "more")
         refuted += (_GROUPS,) if groups and claim == "promised" else ()
@@ -189,13 +189,13 @@ class ClaimVerdict:
 
     @property
     def headline(self) -> str:
-        """Verdict in a few words."""
+        """Return the verdict in a few words."""
         found = {"refuted": "found", "not refuted": f"not found by these {self.n_attacks} attacks"}
         return f"{self.title}: {found.get(self.verdict, self.verdict)}"
 
     @property
     def sentence(self) -> str:
-        """Verdict in one or two sentences."""
+        """Return the verdict in one or two sentences."""
         words = _words()["claims"][self.claim]
         text = words[self.verdict].format(
             allowed=per_hundred(self.excess), sure=level(self.confidence), refuted=", ".join(self.refuted_by)
@@ -213,30 +213,30 @@ class ClaimVerdict:
 
 @dataclass(frozen=True)
 class Judgement(Told):
-    """Results of attacks on a released file: figures of people in the data, next to people outside it.
+    """Results of attacks on a released file: figures for people in the data compared with people outside it.
 
     Attributes
     ----------
     results : tuple of AttackResult
-        The worst attack comes first.
+        Results of the attacks, the worst first.
     excess : float
-        Difference between people in the data and people outside it that is allowed.
+        Allowed difference between people in the data and people outside it.
     lift : float or None
-        How many times as likely some group of rows makes a secret, at least; None where rows were not in order.
+        Lower bound on the lift of a sensitive value by some group of rows; None if the order of rows is unknown.
     at_most : float or None
-        What was allowed of it.
+        Allowed lift.
     confidence : float
-        Of all intervals and the lift together.
+        Confidence of all intervals and the lift together.
     side_columns : tuple of str
-        Columns that the adversary knows of her target.
+        Columns that the adversary knows about a target.
     columns : tuple of str
         Columns that were compared.
     left_out : tuple of pairs of str
-        Columns of the release that were not, each with the reason.
+        Columns of the release that were not compared, each with the reason.
     n_released, n_people, n_outsiders : int, int, int or None
-        Rows.
+        Number of rows released, of people in the data, and of people outside it.
     is_twin : bool
-        The release that was judged was made for it, of the people alone, by the sanitizer whose release uses all rows.
+        Whether the judged release was made for the judgement, from the people only, by the same sanitizer.
     """
 
     results: tuple[AttackResult, ...]
@@ -266,17 +266,17 @@ class Judgement(Told):
 
     @property
     def promised(self) -> Verdict | None:
-        """Verdict on what was promised: no row is copied, nothing more is inferred about people in the data."""
+        """Verdict on the promise: no row is copied, and inferences about people in the data are not better."""
         return next((verdict.verdict for verdict in self.verdicts if verdict.claim == "promised"), None)
 
     @property
     def membership(self) -> Verdict | None:
-        """Verdict on what was not promised: that nobody can tell who is in the data."""
+        """Verdict on membership: whether attackers can tell who is in the data, which is not promised to be hidden."""
         return next((verdict.verdict for verdict in self.verdicts if verdict.claim == "membership"), None)
 
     @property
     def refuted(self) -> tuple[str, ...]:
-        """Attacks that refute one of the claims; none without people outside the data."""
+        """Names of the attacks that refute one of the claims; none without people outside the data."""
         return tuple(title for verdict in self.verdicts for title in verdict.refuted_by)
 
     @property
@@ -297,12 +297,12 @@ class Judgement(Told):
 
     @property
     def headline(self) -> str:
-        """Both verdicts in a few words."""
+        """Headline with both verdicts in a few words."""
         return ". ".join(verdict.headline for verdict in self.verdicts) or "Figures, no verdict"
 
     @property
     def sentence(self) -> str:
-        """Both verdicts in sentences."""
+        """Text with both verdicts in sentences."""
         return " ".join(verdict.sentence for verdict in self.verdicts) or str(_words()["alone"])
 
     @property
@@ -314,7 +314,7 @@ class Judgement(Told):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on what a group of rows reveals, what was compared, and what was not."""
+        """Notes on leakage through groups of rows, and on the columns that were compared and those left out."""
         sentences = (
             ["The attacks were tried on a twin of the release: a second one, made without the people outside the data."]
             if self.is_twin
@@ -335,7 +335,7 @@ class Judgement(Told):
         return (*sentences, "Only these attacks were tried; others may find more.")
 
     def to_text(self) -> str:
-        """Verdicts, a table of attacks, sentences about those that refute, and notes, 80 columns wide."""
+        """Return verdicts, a table of attacks, sentences on refuting attacks, and notes, 80 columns wide."""
         lines = [line for entry in self.verdicts for line in (entry.headline.upper(), entry.sentence, "")]
         lines = lines or [self.headline.upper(), self.sentence, ""]
         refuting = [f"{entry.title}: {entry.sentence}" for entry in self.results if entry.status == "more"]
@@ -344,7 +344,7 @@ class Judgement(Told):
         return "\n".join([*map(_paragraph, lines), *self._table(), *map(_paragraph, below)])
 
     def _table(self) -> list[str]:
-        """One line per attack, out of 100: people in the data, people outside it, and the difference."""
+        """Table of attacks with figures per 100: people in the data, people outside it, and the difference."""
         if self.n_outsiders is None:
             return [
                 "Out of 100".ljust(32) + "in the data",
@@ -389,7 +389,7 @@ class Judgement(Told):
         return {name: document[name] for name in names} | {"attacks": attacks}
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return JSON; characters outside ASCII are escaped. Written to ``path`` when one is given."""
+        """Return the judgement as ASCII JSON; if ``path`` is given, also write it."""
         return json_text(self.to_dict(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -400,7 +400,7 @@ class Judgement(Told):
 def attack_sentence(
     figure_kind: str, templates: tuple[str, str], people: float, outsiders: float | None, surest: int | None
 ) -> str:
-    """Sentence with the figures of an attack; all attacks that rank use the same sentence."""
+    """Write the sentence with the figures of an attack; all attacks that rank people share a sentence."""
     if figure_kind == "ranking":
         words = _words()["ranking" if surest is None else "surest"]
         return str(words.format(per_hundred(people), surest))
@@ -409,7 +409,7 @@ def attack_sentence(
 
 
 def _paragraph(text: str) -> str:
-    """Text in lines of 80 columns."""
+    """Wrap text in lines of 80 columns."""
     return fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 

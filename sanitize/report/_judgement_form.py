@@ -9,7 +9,7 @@ from sanitize._util.declared import Count, Finite, Positive, Share, field_note, 
 # A saved judgement of another kind or version is refused rather than guessed at.
 _SCHEMA: Any = Literal["sanitize/judgement"]
 _VERSION: Any = Literal[1]
-# Differences of two shares.
+# A difference of two shares.
 _Difference = Annotated[float, field_note("a number between -1 and 1", ge=-1, le=1)]
 _CLAIM: Any = Literal["promised", "membership"]
 _ATTACK: dict[str, Any] = {
@@ -31,7 +31,7 @@ _HEAD: dict[str, Any] = {
 
 JUDGEMENT_OF_REPORT = form("judgement_of_report", **_HEAD, attacks=list_form(form("attack_of_report", **_ATTACK)))
 
-# The form of ``judgement.schema.json``, as a test holds.
+# A test checks that this form agrees with ``judgement.schema.json``.
 JUDGEMENT = form(
     "judgement",
     schema=_SCHEMA,

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
     from sanitize._util.formatting import Number
 
-# Rows and columns of a saved report's pictures that are drawn at most.
+# Most rows and columns that are drawn in the pictures of a saved report.
 _MOST_ROWS, _MOST_COLUMNS = 48, 24
-# Signs of a relation, which those see who cannot tell the colours apart.
+# Signs for relations, for readers who cannot distinguish the colours.
 SIGNS = {"kept": "", "changed": "!", "lost": "✕"}
 
 
 def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
-    """First picture: factor by which the release raises the most exposed sensitive value's chance, next to the limit.
+    """First picture: largest factor by which the release raises the chance of a sensitive value, and the limit.
 
-    The raw table has no bar: that some row of it has the rarest secret for sure is true of any table.
+    The raw table has no bar, because in any table some row has the rarest sensitive value with certainty.
     """
     by_name = {measure["name"]: measure for measure in document["measures"]}
     top = by_name["max_log_lift"]
@@ -45,7 +45,7 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def pair_map(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of the map of related columns: each relation in the raw table below the diagonal, in the release above."""
+    """Rows of the map of related columns: strengths in the raw table below the diagonal, in the release above."""
     pairs = {frozenset(pair["columns"]): pair for pair in document["pairs"]}
     related = frozenset().union(*pairs)
     names = [name for name in document["columns"]["released"] if name in related][:_MOST_COLUMNS]
@@ -61,7 +61,7 @@ def pair_map(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def worst_pairs(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Ten relations of which least is left, with a sign for the change of each."""
+    """The ten most weakened relations, with a sign for the change of each."""
     by_share = sorted(document["pairs"], key=lambda pair: pair["released"] / pair["raw"])
     return [pair | {"sign": SIGNS[pair["state"]] or "✓"} for pair in by_share[:10]]
 
@@ -81,13 +81,13 @@ def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:
 
 
 def largest(heat: dict[str, Any]) -> float:
-    """Largest finite |log-lift| of a lift map, which ends its scale."""
+    """Largest finite |log-lift| of a lift map, at which its scale ends."""
     values = (abs(float(v)) for name in ("before", "after") for row in heat[name]["log_lift"] for v in row)
     return max((value for value in values if math.isfinite(value)), default=0.0)
 
 
 def _cell(v: float, most: float) -> dict[str, str]:
-    """One of four shades on either side of zero, and the figure."""
+    """Cell of a lift map: one of four shades on either side of zero, and the figure."""
     if math.isinf(v):
         return {"shade": "none", "words": "×"} if v < 0 else {"shade": "more4", "words": "∞"}
     level = min(4, math.ceil(4 * (abs(v) / most) - 0.5)) if most > 1e-9 else 0
@@ -114,7 +114,7 @@ def span(low: Number | float, high: Number | float, end: float) -> dict[str, str
 
 
 def bars(shares: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of the margins: name, shares in words, and lengths in percent of the longest."""
+    """Rows of the margins: name, shares in words, and bar lengths in percent of the longest bar."""
     rows = shares["rows"][:_MOST_ROWS]
     most = max((share or 0.0 for row in rows for share in (row["before"], row["after"])), default=0.0) or 1.0
 
@@ -126,7 +126,7 @@ def bars(shares: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def shapes(document: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Columns with their rows; bars are relative to the longest in the column."""
+    """Pictures of columns with their rows; bars are relative to the longest bar of the column."""
     columns = groupby(document.get("shapes", ())[: 10 * _MOST_ROWS], lambda row: row["column"])
     return [(name, bars({"rows": list(rows)})) for name, rows in columns]
 
@@ -145,7 +145,7 @@ def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
     marked: list[dict[str, str]] = []
     last = -math.inf
     for x, y, label in pairs:
-        far = 100 * x / most - last >= 12  # percent of the width that a label takes
+        far = 100 * x / most - last >= 12  # width of a label, in percent
         last = 100 * x / most if far else last
         marked.append(place(x, y) | {"label": label, "words": label if far else ""})
     words = "no budget was tried"

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from sanitize.report._headline import Lack, State
     from sanitize.report._verdict import KeptColumn
 
-# Columns that are known, or pairs of columns, that are listed one by one.
+# Most known columns, or pairs of known columns, that are listed one by one.
 MOST_PAIRS = 30
-# Probabilities that are worth computing for those who know more, beside the verdict.
+# Most probabilities to compute for readers with side knowledge, because this only adds to the verdict.
 _SIDE_CELLS = 1 << 22
 
 
@@ -125,7 +125,7 @@ class LeakageReport(ReportViews):
 
     @property
     def excess(self) -> NDArray[np.float64]:
-        """Nats above the budget of each released symbol, shape (n_y,); -inf without a budget."""
+        """Excess of each released symbol over the budget, in nats, shape (n_y,); -inf without a budget."""
         return self.verdict.excess
 
     @property
@@ -147,8 +147,9 @@ class LeakageReport(ReportViews):
     def summary(self) -> dict[str, Any]:
         """Figures of the release by name, with the verdict; no symbols and no counts.
 
-        ``status`` says in words how good the design is known to be (optimal, within so many nats of the optimum, cut
-        short, a heuristic), and ``gap`` in nats; None where there was nothing to search for, or no bound is known.
+        ``status`` describes how close the design is known to be to the optimum (optimal, within some nats of the
+        optimum, cut short, a heuristic), and ``gap`` is this distance in nats; None if there was nothing to search or
+        no bound is known.
         """
         optimality = self.facts.optimality
         status, gap = (None, None) if optimality is None else (optimality.words, optimality.gap)
@@ -172,14 +173,14 @@ class LeakageReport(ReportViews):
         joint : JointDistribution
             Distribution of (S, X).
         channel : Channel
-            From X to what is printed.
+            Channel from X to the released symbols.
         budget : Budget, optional
-            What each printed symbol may leak. Without one the report only measures, and `ok` is True.
+            Limit on the leakage of each released symbol. Without a budget the report only measures, and `ok` is True.
         facts : ReleaseFacts, optional
             Mechanism, warnings and so on.
         confidence : float or ConfidenceSet, optional
-            Judge every distribution of the symbols seen that the counts allow, not the frequencies alone; None claims
-            the rows are everybody.
+            Confidence at which the verdict covers every distribution of the symbols seen that the counts allow. With
+            None it covers the frequencies alone, as if the rows were everybody.
         """
         after, facts = check_distribution(joint).push(channel), facts or ReleaseFacts()
         lines = measure_all(joint, after, channel, budget)
@@ -196,7 +197,7 @@ class LeakageReport(ReportViews):
         report = cls(
             measures=lines,
             budget=budget,
-            # The designer of the channel may have said how good it is; what a release says of itself goes first.
+            # The facts of a release take precedence over the optimality that the designer attached to the channel.
             facts=replace(facts, optimality=channel.optimality) if facts.optimality is None else facts,
             sensitive=joint.sensitive.columns,
             public=joint.public.columns,
@@ -216,13 +217,13 @@ class LeakageReport(ReportViews):
         return report._with_side_knowledge(joint, channel)._with_power(joint, channel)._in_a_persons_terms()
 
     def _in_a_persons_terms(self) -> LeakageReport:
-        """Return the report with the highest chance of the sensitive value with the largest lift, by its share."""
+        """Return the report with the chance, before and after, of the sensitive value with the largest lift."""
         lifts, shares = lift(self._after), self._after.p_s
         s = int(lifts.max(axis=1).argmax())
         share, allowed, reached = float(shares[s]), "", ""
         where = "for the distribution stated" if self.n_rows is None else "in this file"
         most, least = percent_up(share * lifts[s].max()), percent_down(share * lifts[s].min())
-        # The ends of what is allowed are rounded away from the share: the limit allows no less than is said.
+        # The allowed chances are rounded away from the share, so that the stated range contains the true one.
         if isinstance(self.budget, LiftBudget) and not by_value(self.budget):
             high, low = self.budget.share_range(share)
             allowed = f"at most {percent_up(high)} and at least {percent_down(low)} (allowed), and "
@@ -234,7 +235,7 @@ class LeakageReport(ReportViews):
         return self.with_section(Section("person", "In a person's terms", words))
 
     def _with_power(self, joint: JointDistribution, channel: Channel) -> LeakageReport:
-        """Return the report with the number of raw rows that a test on the release is worth."""
+        """Return the report with the number of raw rows that give a statistical test the same power as the release."""
         try:
             share = effective_share(joint, channel)
         except InvalidParameter:
@@ -262,7 +263,7 @@ class LeakageReport(ReportViews):
             "For readers who know these columns of a row, a sensitive value becomes so many times as likely. The "
             f"limit is for readers who know {side}, so these figures may exceed it."
         )
-        if len(names) > 3:  # a reader who knows all of three knows the row
+        if len(names) > 3:  # a reader who knows all three columns knows the row
             words += " Readers who know three columns or more were not looked at; they may learn more."
         worst = tuple(sorted(lines, key=lambda row: -row[2])[:MOST_PAIRS])
         heads = ("Known columns", "at least", "at most", "where the chance rises most")
@@ -274,9 +275,9 @@ class LeakageReport(ReportViews):
         Raises
         ------
         UselessRelease
-            It says why, as far as that is known, and what would help.
+            The message gives the reason, if known, and advice.
         """
-        is_drawn = SYNTHETIC in [section.title for section in self.sections]  # no row stands for one of the table
+        is_drawn = SYNTHETIC in [section.title for section in self.sections]  # rows stand for nobody
         is_generated = self.relations is not None
         if (
             self.useless
@@ -310,8 +311,8 @@ class LeakageReport(ReportViews):
         extremes = [int(column.argmax()), int(column.argmin())]
         s = extremes[0]
         if self.budget is not None:
-            # Which side is over depends on the budget, and which secret where limits go by value: judge each as if all
-            # other lifts were 1.
+            # The side, and with limits by value the sensitive value, that is over depends on the budget: each lift is
+            # judged as if all others were 1.
             extremes = [*range(len(column))] if by_value(self.budget) else extremes
             lifts = np.ones((len(column), len(extremes)))
             lifts[extremes, range(len(extremes))] = column[extremes]
@@ -321,7 +322,7 @@ class LeakageReport(ReportViews):
         raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
 
     def with_key(self) -> LeakageReport:
-        """Return the report of a release whose noise came from a key, whatever the sanitizer's seed."""
+        """Return the report of a release whose noise came from a key, even if the sanitizer has a seed."""
         warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
         return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
@@ -333,12 +334,12 @@ class LeakageReport(ReportViews):
         confidence: float | None = None,
         worst: WorstCase | None = None,
     ) -> LeakageReport:
-        """Return the report with the measures of another scope, at a confidence, and with their worst case."""
+        """Return the report with measures of another scope, a confidence, and their worst case."""
         others = (measure for measure in self.measures if measure.scope != scope)
         return replace(self, measures=(*others, *measures), confidence=confidence, _worst=worst)
 
     def with_ledger_count(self, together: LeakageReport) -> LeakageReport:
-        """Return the report with the number of releases in the ledger, from the report of all of them together."""
+        """Return the report with the number of releases in the ledger, from the report of all these releases."""
         return replace(self, facts=replace(self.facts, recorded=together.facts.recorded))
 
     def with_notes(self, notes: tuple[str, ...]) -> LeakageReport:
@@ -346,7 +347,7 @@ class LeakageReport(ReportViews):
         return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
 
     def with_confidence(self, confidence: float) -> LeakageReport:
-        """Return the report of the best of several releases, whose certificates hold together at this confidence."""
+        """Return the report at another confidence, for the best of several releases that are certified together."""
         if self._worst is None:
             return replace(self, confidence=confidence)
         worst = replace(self._worst, distributions=replace(self._worst.distributions, confidence=confidence))
@@ -355,7 +356,7 @@ class LeakageReport(ReportViews):
         return replace(self, measures=measures, confidence=confidence, _worst=worst)
 
     def with_section(self, section: Section) -> LeakageReport:
-        """Return the report with one more section, or with the section of that name replaced."""
+        """Return the report with an added section, which replaces a section of the same name."""
         sections = tuple(part for part in self.sections if part.name != section.name)
         return replace(self, sections=(*sections, section))
 
@@ -368,11 +369,11 @@ class LeakageReport(ReportViews):
         policy: str | None = None,
         digest: str | None = None,
     ) -> LeakageReport:
-        """Return the report with a heading: its title, its date, the table and the policy.
+        """Return the report with a heading: title, date, table and policy.
 
-        No clock is read, so that the same release gives the same page: pass the date that the page shall show. The
-        public page shows title, date and digest only. ``digest`` is that of the released file, as ``sha256:`` and the
-        digits that ``sha256sum`` prints.
+        No clock is read, so that the same release gives the same page: pass the date to show. The public page shows
+        title, date and digest only. ``digest`` is that of the released file, as ``sha256:`` and the digits that
+        ``sha256sum`` prints.
 
         Examples
         --------
@@ -391,14 +392,14 @@ class LeakageReport(ReportViews):
         Raises
         ------
         InvalidParameter
-            If the curve was made of another table, or of other columns of it.
+            If the curve was computed for another table or other columns.
         """
         self._no_second_look()
         check_same_distribution(curve, self.measures)
         return replace(self, curve=curve)
 
     def with_findings(self, *findings: Finding) -> LeakageReport:
-        """Return the report with the findings of attacks on the release; it is ok only if no finding refutes it.
+        """Return the report with findings of attacks on the release; the result is ok only if no finding refutes it.
 
         Examples
         --------
@@ -450,8 +451,8 @@ class LeakageReport(ReportViews):
         Parameters
         ----------
         table : {"measures", "symbols", "columns", "parts"}
-            Measures before and after; leakage of each released symbol (internal); columns and their roles; what each
-            part of a joint release and each kept column tells by itself.
+            Measures before and after; leakage of each released symbol (internal); columns and their roles; leakage
+            through each part of a joint release and each kept column alone.
         """
         import pandas as pd
 
@@ -473,14 +474,14 @@ class LeakageReport(ReportViews):
         return f"LeakageReport({self.facts.mechanism}, {short(self.state, useless=self.useless)})"
 
 
-# By object identity, because frames are not hashable; an entry goes when its frame does.
+# Keyed by object identity, because frames are not hashable; an entry is removed with its frame.
 _KEPT: dict[int, LeakageReport] = {}
 
 
 def _side_line(
     names: Sequence[str], lifts: NDArray[np.float64], shares: NDArray[np.float64]
 ) -> tuple[str, float, float, str]:
-    """Known columns, the smallest and largest lift with them, and the chances of which the lift is largest."""
+    """Line on readers with side knowledge: known columns, smallest and largest lift, and the chances behind it."""
     place = int(lifts.argmax())
     before, after = float(shares[place]), float(shares[place] * lifts[place])
     chances = f"from {percent_down(before)} to {percent_up(after)}"
@@ -488,11 +489,11 @@ def _side_line(
 
 
 def attach_report(frame: Any, report: LeakageReport) -> Any:
-    """Remember the report of a released frame; pandas frames also carry the note of a released file."""
+    """Remember the report of a released frame; pandas frames also carry the note that released files contain."""
     key = id(frame)
     try:
         weakref.finalize(frame, _KEPT.pop, key, None)
-    except TypeError:  # arrays of some kinds cannot be watched, so nothing is remembered for them
+    except TypeError:  # some arrays allow no weak reference, so their reports are not remembered
         return frame
     _KEPT[key] = report
     if hasattr(frame, "attrs"):
@@ -501,5 +502,5 @@ def attach_report(frame: Any, report: LeakageReport) -> Any:
 
 
 def report_of(frame: Any) -> LeakageReport | None:
-    """Report attached to a released frame, if it is the same object."""
+    """Return the report attached to a released frame, if it is the same object."""
     return _KEPT.get(id(frame))

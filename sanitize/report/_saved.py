@@ -1,4 +1,4 @@
-"""Reports read back from JSON, which show the same views as when saved, and are not trusted."""
+"""Reports read from JSON as untrusted input, which show the same views as when they were saved."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-# A report of a million symbols takes half of this.
+# Largest file; a report of a million symbols takes half of this.
 _MOST_BYTES = 1 << 28
-# Room for rounding of a figure beside its bound.
+# Tolerance for rounding when a figure is compared with its bound.
 _ROUNDING = 1e-6
 
 _FIGURE = Number | None
@@ -72,11 +72,11 @@ class MeasureForm(Declared, frozen=True):
 
     @classmethod
     def from_measure(cls, measure: Measure) -> MeasureForm:
-        """Form of a figure."""
+        """Make the form of a measure."""
         return read(cls, {name: exact(value) for name, value in vars(measure).items()})
 
     def measure(self) -> Measure:
-        """Return the figure."""
+        """Return the measure."""
         values = (self.before, self.after, self.bound, self.low, self.high)
         before, after, bound, low, high = (None if value is None else float(value) for value in values)
         return Measure(self.name, self.label, self.unit, self.kind, before, after, bound, low, high, self.scope)
@@ -101,7 +101,7 @@ class _LiftMap(Declared, frozen=True):
             require(all(len(row) == len(self.prior) for row in side.log_lift), "is not rectangular")
 
 
-# What of a verdict everybody may read, and what its owner has besides.
+# Fields of a verdict in every report, and fields that only the internal report adds.
 _CLAIM = {
     **dict.fromkeys(("ok", "counted", "seeded"), bool),
     **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people", "alone"), str),
@@ -111,7 +111,7 @@ _CLAIM = {
     "confidence": Share | None,
     "recorded": Count | None,
 }
-# Every claim of the verdict, and what both audiences may read of it: a saved report is judged anew by these.
+# All claims of the verdict and their public content, by which a saved report is judged again.
 _VERDICT = form(
     **_CLAIM,
     **dict.fromkeys(("useless", "chosen", "refuted"), bool),
@@ -164,9 +164,9 @@ _FORMS = {
 
 @dataclass(frozen=True, eq=False)
 class SavedReport(ReportViews):
-    """Report as it was saved: figures without the distribution they were measured on. Frozen.
+    """Report read from a file: figures without the distribution on which they were measured. Frozen.
 
-    Build it with `LeakageReport.from_json`. It is checked for form and for contradictions, not for truth: whoever
+    Build it with `LeakageReport.from_json`. It is checked for form and for contradictions, not for truth: anyone who
     can write the file can write another verdict.
     """
 
@@ -174,10 +174,10 @@ class SavedReport(ReportViews):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> SavedReport:
-        """Read a report back from the text that `to_json` gave.
+        """Read a report from text that `to_json` returned.
 
-        What comes back can be printed in every way a report can, and cannot be measured again: a saved report
-        holds figures, not the distribution.
+        The saved report has every view of a report, but cannot be measured again, because it holds figures and not the
+        distribution.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class SavedReport(ReportViews):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> SavedReport:
-        """Read a report back from the mapping that `to_dict` gave; see `from_json`."""
+        """Read a report from a mapping that `to_dict` returned; see `from_json`."""
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise SourceError(f"this is not a report: its schema is not {SCHEMA!r}")
         if document.get("version") != VERSION or isinstance(document["version"], bool):
@@ -220,7 +220,7 @@ class SavedReport(ReportViews):
 
     @property
     def ok(self) -> bool:
-        """True if the report said that the release is within its budget."""
+        """True if the report states that the release is within its budget."""
         return bool(self._saved["verdict"]["ok"])
 
     @property
@@ -282,7 +282,7 @@ def _check_sense(document: dict[str, Any]) -> None:
     """Refuse a report whose parts contradict each other."""
     verdict, columns = document["verdict"], document["columns"]
     budget = verdict["budget"]
-    # A budget of somebody else's making has words of its own, and limits by value have no names for the public.
+    # A user's budget class has its own words, and limits by value name no values in the public report.
     kind = None if budget is None else budget.get("type", "LiftBudget")
     if not isinstance(kind, str) or kind in BUDGETS:
         try:
@@ -292,7 +292,7 @@ def _check_sense(document: dict[str, Any]) -> None:
         words = limit_words(saved_budget, verdict["side_columns"])
         _refuse(verdict["allowed"] != words, "the report's words on its budget contradict the budget")
     _refuse(set(verdict["side_columns"]) - set(columns["released"]), "a column that may be known is not released")
-    # Of which columns are constant the public page says nothing.
+    # The public page does not say which columns are constant.
     is_constant = verdict["state"] == "nothing" and not verdict["ok"]
     if document["audience"] == "internal":
         is_constant = _is_constant(document)
@@ -315,7 +315,7 @@ def _is_constant(document: dict[str, Any]) -> bool:
 
 
 def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
-    """Check the figures of the owner's report."""
+    """Refuse figures of an internal report that contradict its verdict."""
     verdict = document["verdict"]
     _refuse(verdict["tolerance"] != VERDICT_TOLERANCE, f"the report's tolerance is not {VERDICT_TOLERANCE:g}")
     is_half = (verdict["budget"] is None) != (verdict["worst_excess"] is None)
@@ -336,7 +336,7 @@ def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
         )
     worst = {m["name"] for m in document["measures"] if is_worst_case(m) and m["after"] is not None}
     expected = {f"worst_{name}" for name in ("max_log_lift", "min_log_lift", "ldp_sensitive")}
-    # Latent classes are certified symbol by symbol, where others have a worst case over a set of distributions.
+    # Latent classes are certified symbol by symbol; other releases have a worst case over a set of distributions.
     lacks = not worst and verdict["confidence"] is not None and verdict["mechanism"] != "latent classes"
     _refuse(lacks or (worst and worst != expected), "the report's worst case lacks a figure")
     useless = is_useless(

@@ -13,7 +13,7 @@ from sanitize.report._headline import PROMISES, RELATIONS, VERDICT_TOLERANCE, is
 WIDTH = 80
 LINES = {"public": 32, "internal": 50}
 N_SYMBOLS = 5
-# Labels of what makes room for warnings; the other views have it.
+# Labels of lines that are dropped to make room for warnings; other views show them.
 _LEAST_NEEDED = (
     "Sibson information",
     "Arimoto information",
@@ -26,8 +26,8 @@ _LEAST_NEEDED = (
 def to_text(document: dict[str, Any]) -> str:
     """Return the document in at most 32 lines (public) or 50 lines (internal) of 80 columns.
 
-    Where it is too long for that, sections give way first, that of effective rows without a word, then warnings after
-    the first, then symbols, intervals and measures.
+    If the text is too long, sections are dropped first (that of effective rows without a note), then warnings after the
+    first, then symbols, intervals and measures.
     """
     most = LINES[document["audience"]]
     if document["audience"] == "public":
@@ -46,7 +46,7 @@ def to_text(document: dict[str, Any]) -> str:
         section for section in document["sections"] if section["name"] not in (*PROMISES, "person", "membership")
     ]
     for section in document["sections"]:
-        words += _section(section) if section["name"] in PROMISES else []  # a promise never gives way
+        words += _section(section) if section["name"] in PROMISES else []  # the section on a promise is never dropped
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
     room = most - len(head) - len(words) - min(len(warnings), 3)
@@ -67,7 +67,7 @@ def to_text(document: dict[str, Any]) -> str:
         follows = any(later["name"] != "power" for later in sections[i + 1 :])
         if section["name"] == "power" and len(section_lines) > room:
             break
-        if len(section_lines) + follows > room:  # its sentences are not cut, nor its heads left alone
+        if len(section_lines) + follows > room:  # no cut sentence, no lone heading
             fits = len(section_lines) - len(section["rows"][1:N_SYMBOLS]) < room
             lines += _shorten(section_lines, room if fits else min(room, 1), "more sections")
             break
@@ -76,7 +76,7 @@ def to_text(document: dict[str, Any]) -> str:
 
 
 def to_brief(document: dict[str, Any]) -> str:
-    """Return about six lines of 80 columns after a release: verdict, people, what is kept."""
+    """Return a summary of about six lines of 80 columns: verdict, people, and utility."""
     if document["audience"] == "public":
         return to_text(document)
     verdict, gravest, judged = document["verdict"], grave(document), document.get("judgement")
@@ -90,13 +90,13 @@ def to_brief(document: dict[str, Any]) -> str:
 
 
 def _title(verdict: dict[str, Any]) -> str:
-    """Headline and the mechanism of the release."""
+    """Headline with the mechanism of the release."""
     seeded = " | SEEDED" if verdict["seeded"] else ""
     return f"{verdict['headline']}{seeded} | {clip(verdict['mechanism'], 34)}, {clip(verdict['output'], 8)}"
 
 
 def _judgement_lines(judgement: dict[str, Any] | None) -> list[str]:
-    """Figures of people in the data next to people outside it."""
+    """Lines that compare attacks on people in the data with attacks on people outside it."""
     if judgement is None:
         return []
     sides = ("people", "outsiders") if judgement["n_outsiders"] is not None else ("people",)
@@ -109,21 +109,21 @@ def _judgement_lines(judgement: dict[str, Any] | None) -> list[str]:
 
 
 def _shorten(lines: list[str], room: int, more: str) -> list[str]:
-    """Lines that fit, with a last line on where the others are; none if there is no room."""
+    """Cut lines to the available room, with a last line that says where the others are; none if there is no room."""
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"{more}: see to_html() or to_json()"] if room > 0 else []
 
 
 def measure_limit(measure: dict[str, Any]) -> str:
-    """Limit of a measure with its direction."""
+    """Describe the limit of a measure, with its direction."""
     if measure["bound"] is None:
         return "-"
     return f"{'>=' if measure['name'].endswith('min_log_lift') else '<='} {number(measure['bound'])}"
 
 
 def interval(measure: dict[str, Any]) -> str:
-    """Interval of an estimate, in words; empty if there is none."""
+    """Describe the interval of an estimate; empty if there is none."""
     if measure["low"] is None and measure["high"] is None:
         return ""
     return f"({number(measure['low'])} to {number(measure['high'])})"
@@ -136,12 +136,12 @@ def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: i
 
 
 def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
-    """Sentence on how much of the public columns is kept, also in nats or only as a share."""
+    """Sentence on the share of information kept in the public columns, optionally also in nats."""
     by_name = {measure["name"]: measure for measure in document["measures"]}
     if "mean_column_utility" in by_name:
         share = by_name["mean_column_utility"]["after"]
         own = f"{percent(float(share))} of the information in each column, on average{_price_words(by_name)}"
-        # A row in random order stands for no one, so that nothing it keeps of somebody's is of use.
+        # Rows in random order stand for no one, so the information they keep about a person is of no use.
         return relation_words(document["pairs"]) if RELATIONS in by_name else f"Keeps {own}"
     share, utility = by_name["normalized_utility"]["after"], by_name["utility"]
     roles = document["columns"]
@@ -174,7 +174,7 @@ def _price_words(by_name: dict[str, dict[str, Any]]) -> str:
 
 
 def margin_words(document: dict[str, Any]) -> str:
-    """Distance of the riskiest released symbol from its budget; the public text only says that it is within."""
+    """Describe the distance of the riskiest symbol from its budget; in public only that it is within."""
     if document["audience"] == "public":
         return "; the release is within it" if document["verdict"]["state"] in ("source", "rows") else ""
     excess = document["verdict"]["worst_excess"]
@@ -212,10 +212,10 @@ def _head(document: dict[str, Any]) -> list[str]:
 
 
 def _measures(measures: list[dict[str, Any]]) -> list[str]:
-    """Table of the measures; the kind of the figures is stated once, and again only if it differs."""
-    # The utility has a sentence of its own.
+    """Lines of the table of measures; the kind of figures is stated once, and again where it differs."""
+    # The utility is stated in a sentence of its own.
     shown = [measure for measure in measures if not measure["name"].startswith(("utility", "normalized_utility"))]
-    first = ("max_log_lift", "min_log_lift", "ldp_sensitive")  # of the lifts: what is cut off is at the end
+    first = ("max_log_lift", "min_log_lift", "ldp_sensitive")  # lifts first: the end may be cut
     rows = sorted(shown, key=lambda measure: (not measure["name"].endswith(first), is_worst_case(measure)))
     kinds = {measure["kind"] for measure in rows}
     title = f"measure (all {kinds.pop()})" if len(kinds) == 1 else "measure (exact if not marked)"
@@ -264,7 +264,7 @@ def _pad(text: str, width: int) -> str:
 
 
 def _paragraph(text: str, most: int = 99) -> list[str]:
-    """Text without hidden characters in at most ``most`` lines, with an ellipsis if it is longer."""
+    """Wrap text, without hidden characters, to at most ``most`` lines; an ellipsis marks longer text."""
     first, *words = (shorten_pieces(word, WIDTH - 2) for word in text.split(" "))
     lines = [first]
     for word in words:

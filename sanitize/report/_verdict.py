@@ -1,4 +1,4 @@
-"""Figures of a release, from P_SX and the channel's matrix only, and whether it is within its budget."""
+"""Figures and verdict of a release, computed from P_SX and the channel's matrix only."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from sanitize.report._headline import State
 
 
-# Confidence of the worst case that a report adds when none was asked for, where that is little work.
+# Confidence of the worst case that a report adds if none was requested and it is cheap to compute.
 USUAL_CONFIDENCE = 0.95
-# More secrets, or combinations of fewer rows on average, leave a design little.
+# More sensitive values, or combinations with fewer rows on average, leave little utility.
 _MANY_SECRETS, _FEW_ROWS = 20, 50
-# What a distribution tells of S: label, unit, and how it is measured.
+# Leakage of a distribution about S: label, unit, and function of each measure.
 _LEAKAGE: dict[str, tuple[str, str, Callable[[JointDistribution], float]]] = {
     "max_log_lift": ("largest log-lift of any symbol", "nats", lambda j: max_log_lift(j).max()),
     "min_log_lift": ("smallest log-lift of any symbol", "nats", lambda j: min_log_lift(j).min()),
@@ -61,7 +61,7 @@ _LEAKAGE: dict[str, tuple[str, str, Callable[[JointDistribution], float]]] = {
 def measure_all(
     before: JointDistribution, after: JointDistribution, channel: Channel, budget: Budget | None
 ) -> tuple[Measure, ...]:
-    """Every measure of the raw and of the released distribution."""
+    """Compute every measure of the raw and of the released distribution."""
     bounds = implied_bounds(budget)
     lines = [
         Measure(name, label, unit, "exact", float(measure(before)), float(measure(after)), bounds.get(name))
@@ -88,14 +88,14 @@ def measure_worst_distribution(
     confidence: float | ConfidenceSet | None,
     budget: Budget | None,
 ) -> WorstCase | None:
-    """Worst case over the distributions that the counts allow; None if not requested and unknown or costly."""
+    """Measure the worst case over the distributions that the counts allow; None if unknown, or costly and optional."""
     if confidence is not None:
         if budget is not None:
             check_kind(budget, "confidence=")
         return design_distributions(joint, confidence).worst_case(channel)
     try:
         distributions = ConfidenceSet.of(joint, USUAL_CONFIDENCE)
-    except (InvalidDistribution, InvalidParameter):  # no rows to speak of: a distribution known by itself, or weighted
+    except (InvalidDistribution, InvalidParameter):  # no counts: stated or weighted
         return None
     return distributions.worst_case(channel) if distributions.work(channel) <= 1 << 23 else None
 
@@ -103,7 +103,7 @@ def measure_worst_distribution(
 def side_knowledge_excess(
     joint: JointDistribution, channel: Channel, side_columns: Sequence[str], budget: Budget
 ) -> NDArray[np.float64]:
-    """Largest excess of each released symbol, in nats, for readers who know any of these columns of a row."""
+    """Largest excess of each released symbol, in nats, over readers who know any of some columns of a row."""
     limits, excess = limits_for(budget, joint.sensitive), np.full(channel.n_outputs, -math.inf)
     for case in joint.public.alike(side_columns):
         mass = joint.pmf * case
@@ -111,13 +111,13 @@ def side_knowledge_excess(
         prior /= prior.sum()
         with np.errstate(divide="ignore", invalid="ignore"):
             lifts = after / after.sum(axis=0) / prior[:, None]
-        # Of a secret, or a released symbol, that the case has not nothing is learned.
+        # Sensitive values and released symbols that do not occur in the case have a lift of 1.
         excess = np.maximum(excess, limits.lift_excess(np.where(np.isfinite(lifts), lifts, 1.0), prior))
-    return excess[channel.push(joint.pmf).any(axis=0)]  # of those that can occur
+    return excess[channel.push(joint.pmf).any(axis=0)]  # symbols that can occur
 
 
 def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure, ...]:
-    """Figures that hold for every distribution of the set; limits are the same for all distributions."""
+    """Compute figures that hold for every distribution of the set, against the same limits."""
     bounds = implied_bounds(budget)
     ending = f"worst case at {level(worst.distributions.confidence)}"
     figures = {
@@ -141,7 +141,7 @@ def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure
 
 
 def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Channel) -> tuple[Measure, ...]:
-    """Figures of a sample as estimates for the population, with intervals if there are sound ones."""
+    """Restate figures of a sample as estimates for the population, with intervals where sound ones exist."""
     interval_ends: dict[str, Any] = {
         name: {"low": low, "high": high} for name, (low, high) in intervals(worst, channel).items()
     }
@@ -161,10 +161,10 @@ class KeptColumn:
     ----------
     column : str
     share : float
-        I(X_j;Y) / H(X_j), between 0 and 1; 1 for a column with a single value, of which there is nothing to lose.
+        I(X_j;Y) / H(X_j), between 0 and 1; 1 for a column with a single value, which has no information to lose.
     before, after : float or None
-        Largest log-lift of S and this column alone, in nats, as it was and as it is printed; None where it is not
-        printed as a column of its own, or was not measured.
+        Largest log-lift of S by this column alone, in nats, in the table and in the release; None if the column is not
+        released as a column of its own, or was not measured.
     """
 
     column: str
@@ -174,7 +174,7 @@ class KeptColumn:
 
 
 def measure_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
-    """Measure the utility of each public column; none if that takes much work.
+    """Measure the utility of each public column; empty if that takes much work.
 
     ``after`` is the distribution of (S, Y).
     """
@@ -185,7 +185,7 @@ def measure_columns(joint: JointDistribution, channel: Channel, after: JointDist
         reduced = ReducedChannel.from_channel(channel)
         codes = [np.unique(column, return_inverse=True)[1] for column in joint.public.codes.T]
         n_levels = [int(of_column.max()) + 1 for of_column in codes]
-        if sum(n_levels) * reduced.most_symbols > 1 << 22:  # that are worth a figure beside the verdict
+        if sum(n_levels) * reduced.most_symbols > 1 << 22:  # columns for which a figure is worth computing
             return ()
         for of_column, n in zip(codes, n_levels, strict=True):
             before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
@@ -208,7 +208,7 @@ def largest_alone(joint: JointDistribution, column: str) -> float | None:
 
 
 def utility_share(released: NDArray[np.float64] | sparse.csr_array) -> float:
-    """Share I(X_j;Y) / H(X_j), between 0 and 1, of the distribution of (X_j, Y); 1 if the column is constant."""
+    """Share I(X_j;Y) / H(X_j) for a distribution of (X_j, Y), between 0 and 1; 1 if the column is constant."""
     p_x, p_y = np.asarray(released.sum(axis=1)), released.sum(axis=0)
     together = released.ravel() if isinstance(released, np.ndarray) else released.data
     information = measures.entropy(p_x) + measures.entropy(p_y) - measures.entropy(together)
@@ -226,24 +226,25 @@ class Verdict:
         sensitive column is released.
     state : str
         The claim in one word. ``"source"``: every distribution that the counts allow at the confidence of the report is
-        within the budget. ``"rows"``: the table's own frequencies are (or the distribution as stated), and as a sample
-        the table may be off. ``"nothing"``: the sensitive columns have one value in all rows. ``"refused"``: not `ok`.
+        within the budget. ``"rows"``: the table's own frequencies (or the stated distribution) are within the budget;
+        if the table is a sample, the population may exceed it. ``"nothing"``: the sensitive columns have one value in all
+        rows. ``"refused"``: not `ok`.
         ``"audit"``: there is no budget, and nothing is claimed.
     excess : ndarray of float, shape (n_y,)
-        Nats above the budget of each released symbol; -inf without a budget. Where the budget limits a figure of the
-        whole channel, every symbol carries at least its excess; where it is for those who know columns of a row, too, a
-        symbol carries what is too much for any of them.
+        Excess of each released symbol over the budget, in nats; -inf without a budget. If the budget limits a figure of
+        the whole channel, every symbol has at least the excess of this figure. If the limit covers readers who know
+        columns of a row, the excess of a symbol is the largest for any such reader.
     useless : bool
-        True if the release is allowed, and most of its columns keep less than 5 % of their information; of shuffled
-        generated rows, whether they show less than 5 % of the relations between columns.
+        True if the release is allowed and most of its columns keep less than 5 % of their information, or shuffled
+        generated rows show less than 5 % of the relations between columns.
     lack : Lack or None
-        Why it is `useless`, or why no generated row depends on its own class, as far as known; None where neither. Rows
-        that depend on none still show what columns say about each other, but nothing of a row of the table.
+        Reason, if known, why the release is `useless` or why generated rows do not depend on their classes; otherwise
+        None. Such rows still show relations between columns, but nothing about a row of the table.
     refuted : bool
         True if a finding refutes the release.
     is_void : bool
-        True if no figure counts: it is refuted, or a sensitive column is released as it is, which no finite budget
-        allows.
+        True if no figure is valid: the release is refuted, or a sensitive column is released unchanged, which no finite
+        budget allows.
     constant : tuple of str
         Sensitive columns with one value only.
     """
@@ -259,7 +260,7 @@ class Verdict:
 
     @classmethod
     def from_report(cls, report: Any) -> Verdict:
-        """Judge the measures of a `LeakageReport`, which is made from this verdict."""
+        """Judge the measures of a `LeakageReport`, which then holds this verdict."""
         excess, budget, sensitive = _excess(report), report.budget, report._before.sensitive
         constant = tuple(
             name for name, codes in zip(sensitive.columns, sensitive.codes.T, strict=True) if (codes == codes[0]).all()
@@ -283,7 +284,7 @@ def _excess(report: Any) -> NDArray[np.float64]:
         excess = np.maximum(excess, budget.excess(after))
         if worst is not None and report.confidence is not None:
             excess = np.maximum(excess, worst.excess(limits_for(budget, after.sensitive)))
-    excess.flags.writeable = False  # the verdict was read from it
+    excess.flags.writeable = False  # the verdict itself uses it
     return excess
 
 
@@ -293,10 +294,10 @@ def _lack(report: Any, state: State, *, useless: bool) -> Lack | None:
     is_unlinked = state in ("source", "rows") and report.relations is not None and utility < VERDICT_TOLERANCE
     if not useless and not (is_unlinked and len(combinations) > 1):
         return None
-    if report.facts.mechanism in ("none", LEDGER):  # nobody designed this channel within the limit
+    if report.facts.mechanism in ("none", LEDGER):  # this channel was not designed for the limit
         return Lack("unknown")
-    # Of tuples without a confidence nothing but the limit was asked. A column whose many values leave each few rows:
-    # a sensitive one, or the widest of the combinations.
+    # For tuples without a confidence, the reason is the limit or a column whose many values have few rows each: a
+    # sensitive column, or the public column with the most values.
     is_tuples, few = combinations.columns == report.public, None
     if is_tuples and len(secrets) > _MANY_SECRETS:
         few = Lack("secrets", column=secrets.widest)

@@ -1,4 +1,4 @@
-"""Views of a report's document: JSON, text, a page, a fragment, and a badge to stand beside a frame."""
+"""Views of a report's document: JSON, text, a page, a fragment, and a badge next to a frame in a notebook."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from sanitize.report._headline import colour
 class ReportViews(ABC):
     """Views of a report, each made from its document only.
 
-    ``audience`` is ``internal`` (with figures, released symbols and counts) or ``public`` (what was declared, and the
-    verdict); a report that was measured is internal unless told otherwise, a saved one has the audience that it was
-    saved for.
+    ``audience`` is ``internal`` (with figures, released symbols and counts) or ``public`` (declared facts and the
+    verdict). A measured report is internal by default; a saved report has the audience for which it was saved.
     """
 
     @property
     def _audience(self) -> Audience:
-        """Audience of the views unless another one is named."""
+        """Default audience of the views."""
         return "internal"
 
     @abstractmethod
     def _document(self, audience: Audience, n_symbols: int | None = None, *, is_drawn: bool = True) -> dict[str, Any]:
-        """Plain values of the report, with at most ``n_symbols`` released symbols, and with the values of pictures."""
+        """Report as plain values, with at most ``n_symbols`` released symbols, and values for pictures if requested."""
 
     def _for(self, audience: Audience | None) -> Audience:
         return self._audience if audience is None else audience
@@ -49,7 +48,7 @@ class ReportViews(ABC):
         return write_text(make_page(self._document(self._for(audience), N_ROWS)), path)
 
     def to_text(self, *, audience: Audience | None = None, full: bool = True) -> str:
-        """Return the report as one screen of text, 80 columns wide; only verdict and utility unless ``full``."""
+        """Return the report as a screen of text, 80 columns wide; without ``full``, only verdict and utility."""
         from sanitize.report._text import N_SYMBOLS, to_brief, to_text
 
         return (to_text if full else to_brief)(self._document(self._for(audience), N_SYMBOLS, is_drawn=False))
@@ -67,7 +66,7 @@ def badge(report: ReportViews) -> str:
     """Headline of a report with sentences on figures and people, without symbols, for its owner's screen."""
     document = report._document("internal", 0, is_drawn=False) if report._audience == "internal" else report.to_dict()
     verdict = document["verdict"]
-    # Of the bar beside the words, which are in the colour of the notebook's own text.
+    # Colour of the bar next to the text, which has the notebook's own colour.
     colours = {"good": "#1a7f37", "doubt": "#b45309", "bad": "#b42318", "plain": "#2563eb"}
     words = [verdict[name] for name in ("sentence", "people") if verdict[name]]
     return box(verdict["headline"], words, bar=colours[colour(document)])

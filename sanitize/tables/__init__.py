@@ -1,3 +1,3 @@
-"""Tables and files as Arrow columns: read, described, encoded and written."""
+"""Tables and files as Arrow columns: reading, description, encoding and writing."""
 
 __all__ = []

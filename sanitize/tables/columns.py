@@ -1,7 +1,7 @@
-"""Columns as Arrow arrays, and Arrow arrays as distinct values with integer codes.
+"""Conversion of columns to Arrow arrays, and of Arrow arrays to distinct values with integer codes.
 
-Every table the library meets ends here, so that a column has the same symbols whether it came from pandas,
-polars, NumPy or a Parquet file. Missing (None, NaN, NA, NaT) is one symbol; -0.0 is 0.0.
+All tables pass through this module, so that a column has the same symbols whether it came from pandas, polars,
+NumPy or a Parquet file. Missing (None, NaN, NA, NaT) is one symbol; -0.0 is 0.0.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ def is_view(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype))
 
 
-# Types whose distinct values Arrow cannot tell.
+# Types whose distinct values Arrow cannot compute.
 _WITHOUT_DICTIONARIES = (pa.types.is_float16, is_view, _is_narrow_decimal)
 
 
 def as_arrow(values: Any, name: str) -> ArrowColumn:
     """Convert any one-dimensional column to an Arrow array; missing values become nulls."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        # Arrow picks no rows from views.
+        # Arrow cannot take rows from views.
         if pa.types.is_run_end_encoded(values.type):
             return pc.run_end_decode(values)
         return values.cast(_plain_type(values.type, name)) if is_view(values.type) else values
     dtype = getattr(values, "dtype", None)
-    if str(dtype) == "Object":  # polars would hand over pointers
+    if str(dtype) == "Object":  # polars would pass pointers
         raise _kinds_error(name)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         values = values.astype(dtype.newbyteorder("="))
@@ -56,29 +56,29 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
         else:
             array = values.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, ArithmeticError):
-        # The cause quotes a value of the column, so it is left behind.
+        # The cause quotes a value of the column, so it is dropped.
         array = None
     if array is None:
         raise _kinds_error(name)
-    # A column that Arrow reads as bytes may have text among them.
+    # A column that Arrow reads as bytes may also contain text.
     if pa.types.is_binary(array.type) and dtype in (None, object) and any(isinstance(v, str) for v in values):
         raise _kinds_error(name)
     return array
 
 
 def narrow(column: ArrowColumn) -> ArrowColumn:
-    """Convert a dictionary column to indices of the fewest bytes; others, and damaged ones, pass unchanged."""
+    """Convert the indices of a dictionary column to the smallest type; other and damaged columns stay unchanged."""
     if not isinstance(column, pa.DictionaryArray):
         return column
     index_type = pa.from_numpy_dtype(np.min_scalar_type(max(len(column.dictionary) - 1, 0)))
-    try:  # an index that points past the dictionary must not be cut to one that does not
+    try:  # truncation must not turn an index past the dictionary into a valid one
         return pa.DictionaryArray.from_arrays(column.indices.cast(index_type), column.dictionary, safe=False)
     except pa.ArrowInvalid:
         return column
 
 
 def value_type(dtype: pa.DataType) -> pa.DataType:
-    """Type of a column's values, dictionary or not."""
+    """Type of a column's values; for a dictionary, the type of its entries."""
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
@@ -96,7 +96,7 @@ def _kinds_error(name: str) -> ColumnError:
 
 
 def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
-    """Type that stores a column's distinct values; an error for types without order or equality."""
+    """Return the type that stores a column's distinct values; refuse types without order or equality."""
     types = pa.types
     if isinstance(dtype, pa.BaseExtensionType):
         return _plain_type(dtype.storage_type, name)
@@ -122,7 +122,7 @@ def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
 
 
 def cast_values(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Cast values to another type of their kind; Arrow fails to cast doubles near zero to narrow decimals."""
+    """Cast values to another type of their kind, including doubles near zero to narrow decimals, as Arrow cannot."""
     if _is_narrow_decimal(dtype) and pa.types.is_floating(values.type):
         values = values.cast(_plain_type(dtype, ""))
     return values.cast(dtype)
@@ -134,7 +134,7 @@ def check_type(dtype: pa.DataType, name: str) -> None:
 
 
 def get_column(table: Mapping[str, Any], name: str) -> Any:
-    """Return one column of any kind of table; the error for a missing one lists similar names."""
+    """Return a column of any kind of table; the error for a missing column lists similar names."""
     names = getattr(table, "column_names", None)
     if names is None:
         names = list(table.columns) if hasattr(table, "columns") else list(table.keys())
@@ -144,7 +144,7 @@ def get_column(table: Mapping[str, Any], name: str) -> Any:
 
 
 def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
-    """Column as one dictionary array; its dictionary may repeat values and contain null, NaN and unused ones."""
+    """Convert a column to one dictionary array, whose dictionary may have repeated, null, NaN and unused values."""
     plain = _plain_type(column.type, name)
     column = hashable_storage(column)
     if pa.types.is_null(plain):
@@ -153,7 +153,7 @@ def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
         column = pc.dictionary_encode(column)
     if isinstance(column, pa.ChunkedArray):
         _check_indices(column, name)
-        if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow cannot unify these
+        if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow cannot unify them
             column = column.cast(column.type.value_type).dictionary_encode()
         chunks = column.unify_dictionaries().chunks
         if not chunks:
@@ -166,12 +166,12 @@ def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
 
 
 def mask_values(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
-    """Array with its mask of missing values, without a copy if none is missing."""
+    """Return an array with the masked values set to missing, without a copy if the mask is empty."""
     return pa.array(values, mask=missing) if missing.any() else pa.array(values)
 
 
 def places_in(column: pa.DictionaryArray, name: str) -> NDArray[Any]:
-    """Index of each row in the dictionary; for a missing value, the dictionary's length."""
+    """Index of each row in a dictionary; for a missing value, the length of the dictionary."""
     _check_indices(column, name)
     indices = column.indices
     if indices.null_count:
@@ -209,7 +209,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
         and len(distinct.dictionary) == len(values)
     ):
         return values, codes
-    # Duplicate, null and NaN values of the dictionary are merged, and those that no row uses left out.
+    # Duplicate, null and NaN values of the dictionary are merged, and unused values are left out.
     used_values = values.filter(pa.array(used)).dictionary_encode()
     renumber = np.full(len(values) + 1, MISSING, np.int32)
     renumber[:-1][used] = _indices(used_values)
@@ -217,7 +217,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
 
 
 def hashable_storage(column: ArrowColumn) -> ArrowColumn:
-    """Column in a type that Arrow can deduplicate: extensions by storage type, narrow types widened."""
+    """Convert a column to a type that Arrow can deduplicate: extensions to storage types, narrow types to wider."""
     if isinstance(column.type, pa.BaseExtensionType):
         if isinstance(column, pa.ChunkedArray):
             chunks = [chunk.storage for chunk in column.chunks]
@@ -230,13 +230,13 @@ def hashable_storage(column: ArrowColumn) -> ArrowColumn:
 
 def all_below(numbers: NDArray[np.integer[Any]], n: int) -> bool:
     """Return whether all numbers are at least 0 and less than ``n``."""
-    # As unsigned ones, negative numbers are larger than all others of their type: one extreme tells both.
+    # As unsigned integers, negative numbers exceed all others of their type, so one maximum checks both ends.
     least_beyond = min(n, int(np.iinfo(numbers.dtype).max) + 1)
     return not len(numbers) or int(numbers.view(f"u{numbers.dtype.itemsize}").max()) < least_beyond
 
 
 def _check_indices(column: ArrowColumn, name: str) -> None:
-    """Refuse indices outside the dictionary, which Arrow would follow out of its memory."""
+    """Refuse indices outside the dictionary, with which Arrow would read outside its memory."""
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         indices = chunk.indices.drop_null() if chunk.indices.null_count else chunk.indices
         if not all_below(indices.to_numpy(), len(chunk.dictionary)):
@@ -267,9 +267,9 @@ def sort_values(values: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
 
 
 def look_up(values: pa.Array, levels: pa.Array) -> NDArray[np.int32]:
-    """Index of each value in ``levels``; UNSEEN if it is not there.
+    """Index of each value in ``levels``; UNSEEN if the value is absent.
 
-    Values match across types of one kind where they are equal: 3 and 3.0, but never 3 and "3".
+    Equal values match across types of one kind: 3 matches 3.0, but never "3".
     """
     if not len(values):
         return np.empty(0, np.int32)
@@ -283,7 +283,7 @@ def look_up(values: pa.Array, levels: pa.Array) -> NDArray[np.int32]:
 
 
 def python_values(values: pa.Array, name: str) -> list[Any]:
-    """Convert a column to Python values; an error for values that Python cannot hold."""
+    """Convert a column to Python values; refuse values that Python cannot represent."""
     try:
         result: list[Any] = values.to_pylist()
     except (pa.ArrowException, ValueError, OverflowError, LookupError):
@@ -311,10 +311,10 @@ def _kind(dtype: pa.DataType) -> str:
 
 
 def comparable(values: pa.Array) -> list[Any]:
-    """Convert values of one kind to Python values that are equal and hash alike exactly if they are equal."""
+    """Convert values of one kind to Python values with the same equality, and with hashes that agree with it."""
     types = pa.types
     if types.is_date32(values.type):
-        # A day has so many milliseconds.
+        # Milliseconds of a day.
         return [day if day is None else day * 86_400_000 for day in values.cast(pa.int32()).to_pylist()]
     if types.is_date64(values.type):
         return values.cast(pa.int64()).to_pylist()

@@ -1,6 +1,6 @@
-"""Tables of every kind as named columns, and back; the only code that reads or writes DataFrame columns.
+"""Conversion of tables of every kind to named columns and back; no other code reads or writes DataFrame columns.
 
-A released column is in the type of the column that it replaces.
+A released column has the type of the column that it replaces.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from sanitize.tables.own_types import pandas_restorer
 
 @dataclass(frozen=True, eq=False)
 class Table(Mapping[str, Any]):
-    """User's table as named columns, with the way back to its own kind.
+    """User's table as named columns, which can be converted back to a table of the user's kind.
 
     Attributes
     ----------
     native : object
-        What the user passed.
+        Table that the user passed.
     kind : str
-        pandas, polars, pyarrow, or array.
+        Kind of the table: pandas, polars, pyarrow, or array.
     names : tuple of str
         Column names; ``x0, x1, ...`` for arrays.
     labels : tuple
-        The names as the user's table has them (pandas allows any object).
+        Column labels of the user's table (pandas allows any object).
     """
 
     native: Any
@@ -45,7 +45,7 @@ class Table(Mapping[str, Any]):
 
     @classmethod
     def from_native(cls, native: Any) -> Table:
-        """Read a DataFrame, a pyarrow Table, a two-dimensional array, or a stream, once."""
+        """Wrap a DataFrame, a pyarrow Table, a two-dimensional array, or a stream, which is read once."""
         if isinstance(native, Table):
             return native
         if isinstance(native, np.ndarray):
@@ -53,7 +53,7 @@ class Table(Mapping[str, Any]):
                 raise ColumnError(f"expected a table, got an array of {native.ndim} dimension(s)")
             names = tuple(f"x{j}" for j in range(native.shape[1]))
             return cls(native, "array", names, names)
-        if hasattr(native, "to_native"):  # a frame of narwhals, around one of these kinds
+        if hasattr(native, "to_native"):  # a narwhals frame, which wraps one of these kinds
             native = native.to_native()
         if is_stream(native):
             native = _read_stream(native)
@@ -76,7 +76,7 @@ class Table(Mapping[str, Any]):
         j = self.names.index(name)
         if self.kind == "array":
             column = self.native[:, j]
-            # An object array of floats is numeric, as scikit-learn has it.
+            # An object array of floats is numeric, as in scikit-learn.
             return column.tolist() if column.dtype == object else column
         if self.kind == "pandas":
             return self.native.iloc[:, j]
@@ -90,7 +90,7 @@ class Table(Mapping[str, Any]):
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Column names."""
+        """Column names of the table."""
         return self.names
 
     @property
@@ -99,11 +99,11 @@ class Table(Mapping[str, Any]):
         return len(self.native)
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Table:
-        """Some of the rows, as Arrow columns."""
+        """Return some of the rows as Arrow columns."""
         return Table.from_native(self.to_arrow().take(pa.array(rows)))
 
     def to_arrow(self) -> pa.Table:
-        """All columns as Arrow columns."""
+        """Return all columns as Arrow columns."""
         return pa.table({name: as_arrow(self[name], name) for name in self.names})
 
     def rebuild(
@@ -113,14 +113,14 @@ class Table(Mapping[str, Any]):
         container: str | None = None,
         wide: Collection[str] = (),
     ) -> Any:
-        """Table with these columns, followed by the kept ones unchanged, with rows in the same order.
+        """Make a table of the user's kind from released columns, followed by unchanged kept columns.
 
         Parameters
         ----------
         columns : mapping of name to Arrow array
-            Dictionary arrays take the dtype of the column they replace where its values allow it.
+            Released columns; a dictionary array gets the dtype of the column that it replaces if the values allow it.
         extra, wide : names of columns
-            Wide ones print whole numbers that the dtype of the column could not hold: they get 64 bits.
+            Kept columns, and released columns whose whole numbers need 64 bits in place of the column's own dtype.
         container : {"pandas", "polars"}, optional
             Kind of the result; the table's own kind by default.
         """
@@ -146,15 +146,15 @@ class Table(Mapping[str, Any]):
         parts = [array_like(array, widest(array) if name in wide else native) for name, array in columns.items()]
         parts += [self.native[:, self.names.index(name)] for name in extra]
         kinds = {native.kind, *(part.dtype.kind for part in parts)}
-        # Labels may be longer than the texts of an array; other kinds side by side are objects.
+        # Labels may be longer than the texts of an array; mixed kinds become objects.
         dtype = np.result_type(*parts) if len(kinds) == 1 or kinds <= set("iuf") else object
         return np.stack([part.astype(dtype) for part in parts], axis=1)
 
     @property
     def whole_types(self) -> dict[str, np.dtype[Any]]:
-        """NumPy type of each column of whole numbers."""
+        """NumPy dtype of each column of whole numbers."""
         types = {name: self.native.dtype if self.kind == "array" else self._native_type(name) for name in self.names}
-        # Libraries write one type in other capitals (Int64, int64), and pandas the storage behind it.
+        # Libraries spell the same type differently (Int64, int64), and pandas appends the storage.
         matches = {
             n: re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?").fullmatch(
                 str(getattr(dtype, "value_type", dtype)).lower()
@@ -164,7 +164,7 @@ class Table(Mapping[str, Any]):
         return {name: np.dtype(match[1]) for name, match in matches.items() if match}
 
     def _native_type(self, name: str, wide_as: np.dtype[Any] | None = None) -> Any:
-        """Type of a column in the table's own kind, in pandas possibly wider; None for new columns and arrays."""
+        """Dtype of a column in the user's table, possibly wider in pandas; None for new columns and arrays."""
         if name not in self.names or self.kind == "array":
             return None
         if self.kind == "pandas":
@@ -189,7 +189,7 @@ class Table(Mapping[str, Any]):
         }
         is_same = is_pandas and len(next(iter(columns.values()), ())) == len(self.native)
         frame = pd.DataFrame(data, index=self.native.index if is_same else None)
-        # pandas reads a column of text objects as str unless told otherwise.
+        # By default, pandas reads a column of text objects as str.
         objects = {
             label_of[name]: object for name in columns if is_pandas and self._native_type(name) == np.dtype(object)
         }
@@ -201,7 +201,7 @@ class Table(Mapping[str, Any]):
 
 
 def stack_rows(parts: Sequence[tuple[Table, NDArray[np.integer[Any]]]], rng: np.random.Generator) -> Any:
-    """Rows of several tables stacked in random order, in the kind and with the columns of the first one."""
+    """Stack the rows of several tables in random order, with the kind and columns of the first table."""
     first = parts[0][0]
     order = rng.permutation(sum(len(rows) for _, rows in parts))
     if {table.kind for table, _ in parts} == {"pandas"}:
@@ -233,7 +233,7 @@ def is_stream(native: Any) -> bool:
     if _kind(native) or isinstance(native, (np.ndarray, Table)):
         return False
     if hasattr(native, "__arrow_c_stream__"):
-        return not hasattr(native, "__array__")  # as single columns have
+        return not hasattr(native, "__array__")  # single columns have this method, too
     return isinstance(native, Iterator) or is_dataset(native) or _is(native, "polars", "LazyFrame")
 
 
@@ -243,10 +243,10 @@ def is_dataset(native: Any) -> bool:
 
 
 def open_readers(stream: Any) -> Iterator[pa.RecordBatchReader]:
-    """Read all rows of a stream, as Arrow does, once.
+    """Open readers for all rows of a stream, which can be read once.
 
-    A stream is a reader of Arrow, whatever has ``__arrow_c_stream__`` (a query of DuckDB, a result of ADBC), a data set
-    of pyarrow, a lazy frame of polars, which is run here, or an iterator of record batches or tables.
+    A stream is an Arrow reader, an object with ``__arrow_c_stream__`` (a query of DuckDB, a result of ADBC), a data set
+    of pyarrow, a lazy frame of polars, which is executed here, or an iterator of record batches or tables.
     """
     if _is(stream, "polars", "LazyFrame"):
         stream = stream.collect()
@@ -269,12 +269,12 @@ def open_readers(stream: Any) -> Iterator[pa.RecordBatchReader]:
 
 
 def join_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Columns of consecutive tables, in types that hold the values of all.
+    """Join the schemas of consecutive tables, with types that hold the values of all tables.
 
     Raises
     ------
     ColumnError
-        If one lacks a column of the first, or has values of another kind there.
+        If a table lacks a column of the first table, or has values of another kind in it.
     """
     first, *later = dict.fromkeys(schema.remove_metadata() for schema in schemas)
     for schema in later:
@@ -282,12 +282,12 @@ def join_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
             raise ColumnError.absent(lacking, schema.names)
     try:
         return pa.unify_schemas([first, *later], promote_options="permissive") if later else first
-    except pa.ArrowException as error:  # it quotes a name and types
+    except pa.ArrowException as error:  # the error quotes a name and types only
         raise ColumnError(f"tables that follow one another differ: {error}; give each column one type") from None
 
 
 def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Cast a table to a schema that joins its own with others."""
+    """Cast a table to a schema from `join_schemas`."""
     if table.schema.equals(schema):
         return table
     try:
@@ -297,7 +297,7 @@ def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _read_stream(stream: Any) -> pa.Table:
-    """Read a whole stream; errors of its producer may quote values."""
+    """Read a whole stream; hide errors of its producer, which may quote values."""
     try:
         parts = [reader.read_all() for reader in open_readers(stream)]
     except pa.ArrowException as error:
@@ -308,7 +308,7 @@ def _read_stream(stream: Any) -> pa.Table:
 
 
 def check_any(n_rows: int) -> None:
-    """Refuse a stream without rows, which was probably read before."""
+    """Refuse a stream without rows, which has probably been read before."""
     if not n_rows:
         raise ColumnError(
             "the stream holds no rows; a stream can be used once only: open it once more, or read it into a table first"
@@ -323,37 +323,37 @@ def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
 
 
 def widest(array: pa.Array) -> np.dtype[Any]:
-    """Integer type of 64 bits that holds the whole numbers of a column."""
+    """Integer type of 64 bits, signed or unsigned, that holds the whole numbers of a column."""
     return np.dtype(np.uint64 if pa.types.is_unsigned_integer(_parts(array)[0].type) else np.int64)
 
 
 def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] | None = None) -> Any:
-    """Pandas column of a dtype; only the distinct values are converted, and rows index them.
+    """Convert to a pandas column of a dtype; only distinct values are converted, and rows refer to them.
 
-    ``own`` gives values of types that Arrow has not.
+    ``own`` restores values of types that Arrow lacks.
     """
     import pandas as pd
 
     dictionary, indices = _parts(array)
     stored = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else pa.null()
     if (is_view(stored) or pa.types.is_run_end_encoded(stored)) and indices is not None:
-        dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views, nor from runs
+        dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views or run-end arrays
     levels = pd.Series(pd.arrays.ArrowExtensionArray(dictionary))
     values: Any = None
     if restore is not None:
-        with contextlib.suppress(TypeError, ValueError):  # labels of several values stay texts
+        with contextlib.suppress(TypeError, ValueError):  # labels that join several values stay text
             values = restore(dictionary)
     if values is not None:
         pass
     elif isinstance(dtype, pd.CategoricalDtype):
-        released = dict.fromkeys(dictionary.drop_null().to_pylist())  # two codes may print one value
+        released = dict.fromkeys(dictionary.drop_null().to_pylist())  # two codes may stand for the same value
         categories = [c for c in dtype.categories.tolist() if c in released]
         categories = categories if len(categories) == len(released) else list(released)
         values = pd.Categorical(dictionary.to_pylist(), categories=categories, ordered=dtype.ordered)
     elif dtype is None:
         values = levels.astype(object).array if pa.types.is_string(dictionary.type) else levels.array
     elif pa.types.is_string(dictionary.type) and pd.api.types.is_bool_dtype(dtype):
-        values = levels.astype(object).array  # any text would be True
+        values = levels.astype(object).array  # otherwise any text would become True
     else:
         try:
             if pa.types.is_run_end_encoded(stored):
@@ -363,7 +363,7 @@ def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] 
             else:
                 values = levels.astype(dtype).array
         except (TypeError, ValueError):
-            # A numpy integer column cannot hold the interval labels or missing values; objects can.
+            # A NumPy integer column cannot hold interval labels or missing values, but objects can.
             values = levels.astype(object).array
     if indices is None:
         return values
@@ -375,13 +375,13 @@ def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] 
 
 
 def polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
-    """Polars column of a dtype; only the distinct values are converted, and rows index them."""
+    """Convert to a polars column of a dtype; only distinct values are converted, and rows refer to them."""
     import polars as pl
 
     dictionary, indices = _parts(array)
     levels = pl.Series(name, dictionary)
     if isinstance(dtype, pl.Enum):
-        # An Enum lists its categories in the type; only released ones may show.
+        # An Enum lists its categories in its type, where only released ones may appear.
         released = set(levels.to_list())
         dtype = pl.Enum([c for c in dtype.categories.to_list() if c in released])
     if dtype is not None:
@@ -393,7 +393,7 @@ def polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
 
 
 def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
-    """Arrow column of the type of the column it replaces."""
+    """Convert to an Arrow column with the type of the column that it replaces."""
     dictionary, indices = _parts(array)
     dtype: Any = None if column is None else column.type
     plain = getattr(dtype, "value_type", dtype)
@@ -401,7 +401,7 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
     if column is None or (pa.types.is_string(dictionary.type) and not holds_text):
         return dictionary.take(indices) if indices is not None else dictionary
     if pa.types.is_dictionary(dtype):
-        # With the column's index type, and its order of values where that has a meaning.
+        # Keep the column's index type, and the order of its values if the dictionary is ordered.
         dictionary, indices = _parts(array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode())
         dictionary = dictionary.cast(dtype.value_type)
         if dtype.ordered:
@@ -411,7 +411,7 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
         fits = len(dictionary) <= np.iinfo(dtype.index_type.to_pandas_dtype()).max
         result = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
         return result.cast(dtype) if fits else result
-    # Rows are taken before the cast: views of text cannot be taken from.
+    # Rows are taken before the cast, because rows cannot be taken from text views.
     values = dictionary.take(indices) if indices is not None else dictionary
     if pa.types.is_run_end_encoded(dtype):
         return _encode_runs(values, dtype)
@@ -419,12 +419,12 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
 
 
 def _encode_runs(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Run-length encoding of values."""
+    """Convert values to a run-end encoded array."""
     return pc.run_end_encode(cast_values(values, dtype.value_type), run_end_type=dtype.run_end_type)
 
 
 def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
-    """NumPy column of an array's dtype if its values fit, wider for longer texts, otherwise of objects."""
+    """Convert to a NumPy column of an array's dtype; wider for longer texts, of objects if values do not fit."""
     dictionary, indices = _parts(array)
     values = dictionary.to_numpy(zero_copy_only=False)
     text = {"U": pa.types.is_string, "S": pa.types.is_binary}.get(dtype.kind)
@@ -435,7 +435,7 @@ def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
         values = values.astype(dtype)
     elif values.dtype.kind in "iufb":
         values = values.astype(object)
-    else:  # NumPy's own times have no zone, and its time spans become numbers
+    else:  # NumPy's times have no zone, and its time spans would become numbers
         values = np.fromiter(dictionary.to_pylist(), object, len(dictionary))
     if indices is None:
         return values

@@ -1,10 +1,10 @@
-"""Rows of some columns as single numbers: for combinations of distinct values, and for rows of small integers.
+"""Numbering of the combinations of values in rows, for columns of distinct values and for rows of small integers.
 
-A column with few distinct values makes few combinations with others, so rows are counted, and found in an alphabet, by
-one narrow number each; values are looked at once a combination and not once a row.
+Columns with few distinct values have few combinations. So rows are counted, and looked up in an alphabet, by one narrow
+number each, and values are examined once per combination instead of once per row.
 
-Rows of small integers are keys: distinct ones, and positions of keys among sorted ones. Also which of some intervals
-each of many more numbers lies in.
+The module also finds distinct rows of small integers, positions of numbers among sorted keys, and the intervals in
+which numbers lie.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sanitize.tables.columns import ArrowColumn, all_below, as_dictionary, ascen
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Up to this many cells a lookup table is faster than a binary search, and still small.
+# Up to this many cells, a lookup table is faster than a binary search, and still small.
 _DENSE_CELLS = 1 << 22
-# A search takes longer than to hold each number against so many edges.
+# Up to this many edges, comparing each number with every edge is faster than a search.
 _FEW_EDGES = 32
 
 
@@ -37,7 +37,7 @@ class Positions:
     Parameters
     ----------
     keys : ndarray of int64, shape (n,)
-        Ascending, distinct, from 0 to n_cells - 1.
+        Distinct keys in ascending order, from 0 to n_cells - 1.
     n_cells : int
     """
 
@@ -68,7 +68,7 @@ def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArra
     """Distinct rows in lexicographic order, and the position of each row among them."""
     places: NDArray[np.int64] = np.zeros(len(rows), np.int64)
     for size, code in zip(sizes, rows.T, strict=True):
-        # Combinations with the columns before are numbered, so that those with one more fit a whole number.
+        # Combinations of the columns so far are renumbered, so that those with the next column fit an integer.
         places = distinct(places * size + code)[1].astype(np.int64)
     first = np.empty(int(places.max(initial=-1)) + 1, np.int64)
     first[places] = np.arange(len(rows))
@@ -78,7 +78,7 @@ def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArra
 def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
     """Number of ascending edges at most equal to each number; arbitrary for NaN.
 
-    Numbers are held against few edges one by one, and searched for among more.
+    Numbers are compared with few edges one by one, and are searched for among many edges.
     """
     passed: Any = partial(np.searchsorted, edges, side="right")
     if 0 < len(edges) <= _FEW_EDGES and edges.dtype.kind == numbers.dtype.kind and edges.dtype.kind in "iuf":
@@ -96,24 +96,24 @@ def _count_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint
     return passed
 
 
-# Combinations are worth looking at where each stands for so many rows, on average.
+# Combinations are used if each stands for at least this many rows on average.
 _ROWS_EACH = 8
-# Rows whose intermediate arrays stay in the cache; of fewer, threads would mostly wait for the interpreter's lock.
+# Rows whose intermediate arrays fit the cache; with fewer, threads would mostly wait for the interpreter's lock.
 _BLOCK_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """Rows of some columns as numbers of combinations.
+    """Rows of some columns as numbers of their combinations of values.
 
     Attributes
     ----------
     numbers : ndarray of unsigned int, shape (n_rows,)
         Combination of each row.
     sizes : tuple of int
-        Distinct values of each column, and one more for missing; the last column's counts fastest.
+        Number of distinct values of each column plus one for missing; the last column varies fastest.
     values : dict of str to DictionaryArray
-        Distinct values of each column by position, and missing last.
+        Distinct values of each column by position, with missing last.
     """
 
     numbers: NDArray[Any]
@@ -122,7 +122,7 @@ class Combined:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, ArrowColumn]) -> Combined | None:
-        """Combinations of some columns; None if there are few rows in comparison, or columns differ in length."""
+        """Number the combinations of some columns; None if there are too many for the rows, or lengths differ."""
         n_rows = len(next(iter(columns.values())))
         if n_rows < FEW_ROWS or any(len(column) != n_rows for column in columns.values()):
             return None
@@ -145,7 +145,7 @@ class Combined:
         return count(self.numbers, self.n)
 
     def table(self, numbers: NDArray[np.int64]) -> dict[str, pa.DictionaryArray]:
-        """Columns of some combinations."""
+        """Columns with the values of some combinations, one row each."""
         digits = np.unravel_index(numbers, self.sizes)
         return {
             name: values.take(pa.array(digit))
@@ -154,14 +154,14 @@ class Combined:
 
 
 def with_missing(values: pa.Array) -> pa.DictionaryArray:
-    """Distinct values by position, and missing last."""
+    """Add a missing value at the end of the distinct values."""
     return pa.DictionaryArray.from_arrays(pa.array([*range(len(values)), None], pa.int32()), values)
 
 
 def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
-    """Count of each of ``n`` numbers."""
-    # Bytes are counted two by two, as one number, where so many of them make up for a table of 256 cells for each: it
-    # takes half the time.
+    """Count how often each of the numbers from 0 to ``n`` - 1 occurs."""
+    # Bytes are counted in pairs, as numbers of 16 bits, if there are enough to pay for the larger table: this takes
+    # half the time.
     if numbers.dtype.itemsize == 1 and len(numbers) > n * (1 << 9):
         even = len(numbers) // 2 * 2
         pairs = count(np.ascontiguousarray(numbers[:even]).view("<u2"), n << 8).reshape(n, 1 << 8)
@@ -169,14 +169,14 @@ def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
             raise IndexError("a number is not counted")
         return pairs[:, :n].sum(axis=0) + pairs.sum(axis=1) + count(numbers[even:], n)
     counts = np.zeros(n, np.int64)
-    size = max(_BLOCK_ROWS, 4 * n)  # adding up counts takes less than counting
+    size = max(_BLOCK_ROWS, 4 * n)  # summing counts is faster than counting
     for start in range(0, len(numbers), size):
         counts += np.bincount(numbers[start : start + size], minlength=n)
     return counts
 
 
 def present_codes(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:
-    """Mask of the ``n`` numbers that occur; reading stops when all have."""
+    """Mask of the numbers from 0 to ``n`` - 1 that occur; reading stops when all have occurred."""
     is_present = np.zeros(n, bool)
     for start in range(0, len(numbers), _BLOCK_ROWS):
         if is_present.all():
@@ -186,7 +186,7 @@ def present_codes(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:
 
 
 def take_answers(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
-    """Look up the answer of each number; all have one."""
+    """Look up the answer for each number; every number must have one."""
     result = np.empty(len(numbers), answers.dtype)
     if answers.dtype.kind not in "iu":
         return answers.take(numbers, out=result, mode="clip")
@@ -198,14 +198,14 @@ def take_answers(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 def answer_of_each(values: pa.Array, numbers: NDArray[Any]) -> pa.Array:
-    """Return an Arrow array of the answers in half the time of NumPy's look-up, since narrow numbers stay narrow."""
-    if not all_below(numbers, len(values)):  # in a fraction of the time of Arrow's own check
+    """Look up the answers in an Arrow array, which is twice as fast as NumPy because narrow numbers stay narrow."""
+    if not all_below(numbers, len(values)):  # much faster than Arrow's own check
         raise IndexError("a number has no answer")
     return pc.take(values, pa.array(numbers), boundscheck=False)
 
 
 def distinct_table(columns: Mapping[str, ArrowColumn]) -> Mapping[str, ArrowColumn]:
-    """Distinct combinations; the columns themselves if there are too many."""
+    """Distinct combinations of some columns; the columns themselves if there are too many combinations."""
     combined = Combined.from_columns(columns)
     return columns if combined is None else combined.table(np.flatnonzero(combined.counts))
 

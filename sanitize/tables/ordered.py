@@ -1,4 +1,4 @@
-"""Values of ordered columns as numbers and back, and distinct values of any column."""
+"""Conversion of ordered columns to numbers and back, and distinct values of any column."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sanitize.tables.columns import ArrowColumn, ascending, hashable_storage, va
 
 
 def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Distinct values of a column in ascending order, and the rows of each."""
+    """Distinct values of a column in ascending order, and the number of rows of each."""
     values, codes = ascending(arrow, name)
     return values, np.bincount(codes[codes >= 0], minlength=len(values))
 
 
 def from_ordered(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
-    """Convert numbers of `as_ordered` back to values of the column's type."""
+    """Convert numbers from `as_ordered` back to values of the column's type."""
     types = pa.types
     if types.is_float16(dtype):
         return pa.array(numbers.astype(np.float16))
-    exact_type = None  # whole nanoseconds of dates and times
+    exact_type = None  # dates and times are whole nanoseconds
     if types.is_temporal(dtype):
         is_instant = types.is_timestamp(dtype) or types.is_date(dtype)
         span = pa.duration("ns") if types.is_duration(dtype) else pa.time64("ns")
@@ -34,7 +34,7 @@ def from_ordered(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
 
 
 def decode_dictionary(arrow: ArrowColumn) -> ArrowColumn:
-    """Plain column without a dictionary; extensions by storage type."""
+    """Convert a column to one without a dictionary; extensions become their storage type."""
     if isinstance(arrow.type, pa.BaseExtensionType):
         return hashable_storage(arrow)
     return arrow.cast(arrow.type.value_type) if pa.types.is_dictionary(arrow.type) else arrow
@@ -53,16 +53,16 @@ def is_ordered(dtype: pa.DataType, name: str) -> bool:
     )
 
 
-# Of a unit of time.
+# Nanoseconds of a unit of time.
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
-    """Numbers in the order of the values, and a mask of missing rows."""
+    """Convert values to numbers in the same order, with a mask of missing rows."""
     column, types = decode_dictionary(arrow), pa.types
     dtype = column.type
     if types.is_temporal(dtype):
-        # Dates and times are whole nanoseconds, whatever their unit is.
+        # Dates and times become whole nanoseconds, whatever their unit.
         unit = "ms" if types.is_date(dtype) else dtype.unit
         counted = pa.timestamp("ms") if types.is_date(dtype) else pa.int32() if types.is_time32(dtype) else dtype
         try:

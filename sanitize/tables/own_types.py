@@ -1,6 +1,7 @@
-"""Values of types that Arrow lacks: converted to Arrow types, and back.
+"""Conversion of values of types that Arrow lacks to Arrow types and back.
 
-Intervals and UUIDs become texts, periods the day or moment when they begin, whole numbers beyond 64 bits decimals.
+Intervals and UUIDs become text, periods become the day or time of their start, and whole numbers beyond 64 bits become
+decimals.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ _MOST_DIGITS = 76
 
 
 def convert_to_arrow(values: Any) -> Any:
-    """Convert a column of a type that Arrow lacks to one that it has; None if not needed or not possible.
+    """Convert a column of a type that Arrow lacks to an Arrow array; None if not needed or not possible.
 
     Raises
     ------
     TypeError, ValueError, ArithmeticError, ArrowException
-        If its values do not fit into one type.
+        If the values do not fit one type.
     """
     dtype, pd = getattr(values, "dtype", None), sys.modules.get("pandas")
     if pd is not None and type(values).__module__.startswith("pandas"):
@@ -51,7 +52,7 @@ def convert_to_arrow(values: Any) -> Any:
 
 
 def object_kind(values: Any) -> type | None:
-    """Class of all values that are not missing, if Arrow has no type for it; None otherwise."""
+    """Return the common class of all non-missing values if Arrow has no type for it, otherwise None."""
     first = next((value for value in values if not _is_missing(value)), None)
     pd = sys.modules.get("pandas")
     spans = () if pd is None else (pd.Period, pd.Interval)
@@ -92,7 +93,7 @@ def _own(kind: Any, value: Any) -> Any:
 
 
 def _objects_dtype(values: Any) -> Any:
-    """Pandas type of objects that are periods or intervals."""
+    """Pandas dtype of a column of objects that are periods or intervals."""
     return sys.modules["pandas"].array([value for value in values if not _is_missing(value)]).dtype
 
 
@@ -128,7 +129,7 @@ def _spans_in_arrow(values: Any) -> pa.Array:
 
 
 def _spans(values: pa.Array, dtype: Any) -> Any:
-    """Periods from moments or texts, or intervals from texts."""
+    """Restore periods from times or texts, or intervals from texts."""
     pd = sys.modules["pandas"]
     if isinstance(dtype, pd.PeriodDtype):
         if pa.types.is_string(values.type):
@@ -141,14 +142,14 @@ def _spans(values: pa.Array, dtype: Any) -> Any:
 
 def _interval(text: str, dtype: Any) -> Any:
     pd, match = sys.modules["pandas"], _INTERVAL.fullmatch(text)
-    if match is None:  # a label that joins several intervals, which no value of this type can be
+    if match is None:  # a label that joins several intervals, which is no value of this type
         raise ValueError
     left, right = (pd.Series([side]).astype(dtype.subtype)[0] for side in match.group(2, 3))
     return pd.Interval(left, right, closed=dtype.closed)
 
 
 def _category(values: Any, dtype: Any) -> Any:
-    """Released categories, in the order of all categories."""
+    """Convert to a categorical with the released categories, in the order of the original categories."""
     pd = sys.modules["pandas"]
     categories = dtype.categories[dtype.categories.isin(values)]
     return pd.Categorical(values, categories=categories, ordered=dtype.ordered)

@@ -1,4 +1,4 @@
-"""Choice of a budget and a mechanism: curves, the budget that keeps enough, and the mechanism that keeps most."""
+"""Choice of a budget and a mechanism: curves, the tightest useful budget, and the most useful mechanism."""
 
 from __future__ import annotations
 

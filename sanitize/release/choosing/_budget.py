@@ -1,4 +1,4 @@
-"""Choice of a budget: the tightest one that keeps enough, or the most useful one that leaks little enough."""
+"""Choice of a budget: the tightest that keeps enough information, or the most useful that leaks little enough."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class _Trials:
     mechanism: Mechanism
     family: Callable[[float], Budget]
     measure: Callable[[JointDistribution], float]
-    # Whether the wish is fulfilled, from utility and leakage.
+    # Whether a budget meets the target, given its utility and leakage.
     wish: Callable[[float, float], bool]
-    # What makes one budget better than another, both fulfilling the wish or both not: eps, utility, leakage.
+    # Order among budgets that all meet the target, or all miss it: by eps, utility and leakage.
     merit: Callable[[bool, float, float, float], float]
     tried: dict[float, Suggestion] = field(default_factory=dict)
 
     def fulfils(self, eps: float) -> bool:
-        """Design and measure the channel of a budget, unless that was done, and judge it."""
+        """Return whether a budget meets the target; its channel is designed and measured once."""
         if eps not in self.tried:
             candidate = Candidate.design(self.joint, self.mechanism, self.family(eps))
             leakage = float(self.measure(self.joint.push(candidate.channel)))
@@ -77,11 +77,11 @@ class _Trials:
     def judge(self, grid: list[float], *, until: bool) -> list[bool]:
         """Return whether each budget of the grid meets the target.
 
-        Some mechanisms, such as randomized response, want budgets beyond the log-lifts of the distribution: the largest
-        is doubled as long as more may be kept and the last one does not judge as ``until``.
+        Some mechanisms, such as randomized response, need budgets beyond the log-lifts of the distribution. So the
+        largest budget is doubled while more information may be kept and its judgement differs from ``until``.
         """
         fulfilled = [self.fulfils(eps) for eps in grid]
-        # How often the largest budget is doubled where a mechanism wants more than the log-lifts of the distribution.
+        # How often the largest budget is doubled if a mechanism needs more than the log-lifts of the distribution.
         for _ in range(6):
             if fulfilled[-1] is until or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
                 break
@@ -102,7 +102,7 @@ class _Trials:
                 fails = middle
 
     def suggestion(self) -> Suggestion:
-        """Best budget tried; its report has all tried budgets."""
+        """Suggestion of the best budget tried, with a report on all tried budgets."""
 
         def rank(eps: float) -> tuple[bool, float, float]:
             ok = self.fulfils(eps)
@@ -112,7 +112,7 @@ class _Trials:
         best_trial, points = self.tried[max(self.tried, key=rank)], []
         tried = [self.tried[eps] for eps in sorted(self.tried)]
         best = most_useful_so_far([trial.normalized_utility for trial in tried])
-        # A point for each budget; where the design for a tighter one keeps more, that one, as it is within both.
+        # One point per budget. A design for a tighter budget is within this one too, so it is used where it keeps more.
         for trial, better in zip(tried, (tried[place] for place in best), strict=True):
             is_own = trial is better or trial is best_trial
             points.append((trial if is_own else better.within(self.joint, trial.budget)).point)
@@ -136,12 +136,12 @@ def suggest_budget(
     their channels measured: 0, quantiles of the log-lifts of the distribution (where symbols become low-risk) and a
     geometric grid up to the budget at which every symbol that can be low-risk is, doubled up to six times where that
     may help; then the interval before the answer is halved 20 times.
-    What is returned is the tightest (for ``target_utility``) or the most useful (for ``max_leakage``) budget among
-    those tried, and its figures are those of its own channel (differences up to 1e-12, rounding, count as met). In the
-    curve every other budget has the most useful of its own channel and those for tighter budgets.
+    The function returns the tightest (for ``target_utility``) or the most useful (for ``max_leakage``) of the budgets
+    tried, with the figures of its own channel; a target missed by at most 1e-12, by rounding, counts as met. In the
+    curve, every other budget has the most useful channel among its own and those for tighter budgets.
 
-    Choosing a budget by looking at the table is a choice that depends on the table: a budget that was fixed
-    beforehand tells nothing, this one tells a little.
+    A budget that is chosen by looking at the table depends on the table, so it reveals a little about the rows. A
+    budget fixed beforehand reveals nothing.
 
     Parameters
     ----------
@@ -169,9 +169,9 @@ def suggest_budget(
     Raises
     ------
     InvalidParameter
-        If not exactly one wish is given, or a parameter is outside its range.
+        If not exactly one target is given, or a parameter is outside its range.
     InfeasibleTarget
-        If no finite budget tried fulfils the wish; ``nearest`` is the suggestion that comes nearest.
+        If no finite budget tried meets the target; ``nearest`` is the suggestion that comes nearest.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def suggest_budget(
     grid, trials = _grid(joint, n_points), partial(_Trials, joint, mechanism, family, measure)
     if target_utility is not None:
         least = number("target_utility", target_utility, 0, 1) - BUDGET
-        # The tightest budget that keeps enough wins, or else the most useful.
+        # The tightest budget that keeps enough wins; if none does, the most useful budget wins.
         keeps = trials(lambda utility, _: utility >= least, lambda ok, eps, utility, _: -eps if ok else utility)
         meets = keeps.judge(grid, until=True)
         if not any(meets):
@@ -205,7 +205,7 @@ def suggest_budget(
         return keeps.suggestion()
     assert max_leakage is not None
     most = non_negative("max_leakage", max_leakage) + BUDGET
-    # The most useful budget that leaks little enough wins, or else the one that leaks least.
+    # The most useful budget that leaks little enough wins; if none does, the budget that leaks least wins.
     hides = trials(lambda _, leakage: leakage <= most, lambda ok, _, utility, leakage: utility if ok else -leakage)
     return _most_useful(hides, grid, max_leakage)
 
@@ -229,7 +229,7 @@ def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion
 
 
 def _grid(joint: JointDistribution, n_points: int) -> list[float]:
-    """Budgets to try first, ascending from 0 until nothing is high-risk at a finite limit."""
+    """Budgets to try first, ascending from 0 to the smallest at which no symbol is high-risk."""
     logs = log_lift(joint)
     top, bottom = logs.max(axis=0), logs.min(axis=0)
     critical = np.concatenate([np.maximum(top, -bottom), top - bottom, top])
@@ -240,6 +240,6 @@ def _grid(joint: JointDistribution, n_points: int) -> list[float]:
         return [0.0]
     n = n_points // 2
     spread = np.unique(np.linspace(0, len(critical) - 1, n).round().astype(int))  # the ends among them
-    # The smallest budget of the grid but 0, as a share of the largest.
+    # The smallest positive budget of the grid, as a share of the largest.
     points = [*critical[spread], *np.geomspace(1e-3 * last, last, n_points - n - 1), 0.0]
     return sorted({float(eps) for eps in points})

@@ -1,4 +1,4 @@
-"""Candidates: designs within one budget, their common score, and the recommended one with the reason.
+"""Candidates: designs within one budget, the score that compares them, and the recommended design with its reason.
 
 Every choice of a mechanism goes through `Choice`: that of `compare`, of `BestSanitizer` and of a plan.
 """
@@ -28,31 +28,31 @@ if TYPE_CHECKING:
 
     from sanitize.core.channel import Channel
 
-# Measure of the rows whose combination of values may be printed; where a report has none, of all.
+# Measure of the rows whose combination of values may be released; a report without it covers all rows.
 PRINTED = "printed_rows"
 
 
 def kept_words(report: LeakageReport, measure: str) -> str:
-    """Share that a release keeps, with the name of the whole."""
+    """Describe the share of information that a release keeps: a percentage and the total it refers to."""
     return f"{percent(float(report.summary[measure]))} {WHOLES[measure]}"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A mechanism that may be compared: where it applies, and its name in a policy.
+    """A mechanism that may be compared, with the tables and budgets to which it applies.
 
     Attributes
     ----------
     name : str
-        As reports say it.
+        Name in reports.
     function : callable
         From a distribution and a budget to a channel.
     most : int
-        Public symbols up to which its default effort ends within about half a minute.
+        Number of public symbols up to which its default effort ends within about half a minute.
     least : int
-        Below, it is the same as another one.
+        Number of public symbols below which it equals a simpler mechanism.
     is_response : bool
-        A search with an effort and a gap, for lift and LDP budgets only.
+        Whether it is a search with an effort and a gap, which takes lift and LDP budgets only.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Candidate:
 
     @classmethod
     def design(cls, joint: JointDistribution, mechanism: Callable[..., Channel], budget: Budget | float) -> Candidate:
-        """Design with a mechanism, and measure; a channel over a `Budget` is refused."""
+        """Design a channel with a mechanism and measure it; a channel that exceeds a `Budget` is refused."""
         name = mechanism_name(mechanism)
         channel = mechanism(joint, budget)
         return cls(name, budget, channel, measure_design(joint, channel, budget, ReleaseFacts(mechanism=name)))
@@ -107,12 +107,12 @@ class Candidate:
         return TradeoffPoint(self.budget, self.report.measures, len(self.report.excess))
 
     def within(self, joint: JointDistribution, budget: Budget | float) -> Candidate:
-        """Return the same channel, measured by another budget that it is within."""
+        """Return a copy with the channel measured against another budget, which it must meet."""
         report = measure_design(joint, self.channel, budget, self.report.facts)
         return Candidate(self.mechanism, budget, self.channel, report)
 
     def serves(self, joint: JointDistribution, budget: Budget | float) -> bool:
-        """Return whether the channel is within another budget."""
+        """Return whether the channel also meets another budget."""
         if isinstance(budget, ChannelBudget):
             return False
         if isinstance(budget, Budget):
@@ -123,7 +123,7 @@ class Candidate:
 def measure_design(
     joint: JointDistribution, channel: Channel, budget: Budget | float, facts: ReleaseFacts
 ) -> LeakageReport:
-    """Report of a channel by any budget that it is within."""
+    """Report of a channel against any budget that it meets."""
     limit = budget if isinstance(budget, Budget) else None
     return LeakageReport.measure(joint, channel, limit, facts=facts).require()
 
@@ -135,18 +135,18 @@ def mechanism_name(mechanism: Callable[..., Channel]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Reports of designs within one budget by mechanism, the simplest first, and the recommended one.
+    """Reports of designs within one budget by mechanism, the simplest first, and the recommended mechanism.
 
-    The one to take is the simplest of those that leave out fewest rows, of those that keep most, as far as n rows
-    tell: shares that differ by less than 1/√n, about two standard errors, are as good as equal. Where generated rows
-    are among shuffled ones, whose use is what they show together, only those are looked at that are of some use, and
-    keep as much of the relations between columns as any.
+    Designs that leave out the fewest rows are compared by the share they keep. Shares that differ by less than 1/√n,
+    about two standard errors with n rows, count as equal, and the simplest of equal designs is recommended. Where some
+    designs generate rows and rows are shuffled, columns are of use only together. Then only useful designs compete,
+    and only those that keep as much of the relations between columns as any other.
 
     Parameters
     ----------
     reports : mapping of mechanism to LeakageReport
     own : str, optional
-        Mechanism that is asked for, which is taken where it keeps the same as the best.
+        Requested mechanism, which is recommended if it keeps as much as the best.
     """
 
     reports: Mapping[str, LeakageReport]
@@ -154,12 +154,12 @@ class Choice:
 
     @property
     def score(self) -> str:
-        """Measure that all designs are compared by: per column if latent classes are among them."""
+        """Name of the measure that compares all designs: information per column if latent classes are among them."""
         return COLUMNS if all(COLUMNS in report.summary for report in self.reports.values()) else "normalized_utility"
 
     @property
     def measure(self) -> str:
-        """Measure shown to readers: on pairs of columns if all designs generate rows."""
+        """Name of the measure shown to readers: information on pairs of columns if all designs generate rows."""
         is_shown = set(self.reports) == {"latent classes"} and RELATIONS in self.taken.summary
         return RELATIONS if is_shown else self.score
 
@@ -185,12 +185,12 @@ class Choice:
         return self.reports[self.best]
 
     def kept(self, name: str) -> str:
-        """Share that a mechanism keeps, by the common measure."""
+        """Share of information that a mechanism keeps, by the measure that all designs have in common."""
         return percent(self.reports[name].summary[self.measure])
 
     @property
     def reason(self) -> str:
-        """Reason for the recommendation, to follow the mechanism's name."""
+        """Reason for the recommendation, as words that follow the mechanism's name."""
         most = max(report.summary[self.score] for report in self.reports.values())
         less = most - self.taken.summary[self.score]
         if less <= SAME_SHARE:
@@ -201,7 +201,7 @@ class Choice:
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """Sentences that name the recommended mechanism, what it keeps, and what the next best keeps."""
+        """Sentences that name the recommended mechanism, the share it keeps, and the share the next best keeps."""
         sentence, score = f"It keeps {kept_words(self.taken, self.measure)}", self.score
         others = {name: report.summary for name, report in self.reports.items() if name != self.best}
         if not others:
@@ -238,7 +238,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Mechanisms on one distribution and within one budget, the simplest first. Frozen; ``print`` gives its table.
+    """Designs of several mechanisms within one budget, the simplest first. Frozen; ``print`` shows them as a table.
 
     Attributes
     ----------
@@ -251,18 +251,18 @@ class Comparison:
 
     @property
     def choice(self) -> Choice:
-        """Reports by mechanism, and the one to take."""
+        """Reports by mechanism, with the recommended one."""
         return Choice({entry.mechanism: entry.report for entry in self.compared})
 
     @property
     def recommended(self) -> Candidate:
-        """Mechanism that keeps most; the simplest of those that keep the same, as far as this many rows can show."""
+        """Mechanism that keeps most; the simplest one if this many rows cannot show a difference."""
         best = self.choice.best
         return next(entry for entry in self.compared if entry.mechanism == best)
 
     @property
     def summary(self) -> dict[str, dict[str, Any]]:
-        """Table by mechanism: what it keeps and leaks, and how close its design is to the optimum."""
+        """Table with one row per mechanism: information kept, leakage, and distance from the optimum."""
         names = ("normalized_utility", "max_log_lift", "min_log_lift", "mutual_information", "status", "gap")
         return {entry.mechanism: {name: entry.report.summary[name] for name in names} for entry in self.compared}
 
@@ -295,8 +295,8 @@ def compare(
     """Design with every mechanism that applies, and recommend the one that keeps most within the budget.
 
     Merging always fits; random responses fit lift and LDP budgets and up to some thousand combinations of public
-    values. What n rows do not tell apart, shares that differ by less than 1/√n, goes to the simplest. The same data,
-    budget and effort give the same recommendation.
+    values. Shares that differ by less than 1/√n cannot be distinguished with n rows, so the simplest of such mechanisms
+    is recommended. The same data, budget and effort give the same recommendation.
 
     Parameters
     ----------
@@ -316,9 +316,9 @@ def compare(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is not one.
+        If the budget is missing or is no budget.
     InvalidParameter
-        If columns are named for a distribution, or none is for a table.
+        If columns are named for a distribution, or no sensitive column is named for a table.
     UselessRelease
         If no ten rows of a table share their public values, which estimators refuse.
 
@@ -351,7 +351,7 @@ def compare(
     results = []
     for kind in kinds_for(len(joint.public), budget):
         channel = kind.function(joint, budget, **({} if kind.function is watchdog else {"effort": effort}))
-        # Measured is what is printed, a public symbol for each released one, which costs a random response something.
+        # Measured with the public symbol written for each released one, by which a random response loses some utility.
         printed = channel.then(channel.reversed(joint.p_x))
         facts = ReleaseFacts(mechanism=kind.name)
         report = LeakageReport.measure(joint, printed.with_optimality(channel.optimality), budget, facts=facts)
@@ -360,24 +360,24 @@ def compare(
 
 
 def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
-    """Mechanisms that apply to this number of public symbols and a budget, the simplest first."""
+    """Mechanisms that apply to a budget and this number of public symbols, the simplest first."""
     fits_response = isinstance(budget, (LiftBudget, LDPBudget))
     return [kind for kind in KINDS if kind.least <= n_x <= kind.most and (fits_response or not kind.is_response)]
 
 
 def room(report: LeakageReport) -> float:
-    """Smallest difference of shares that this many rows can show; the rounding error if the distribution is known."""
+    """Smallest difference between shares that this many rows can show; the rounding error if they are exact."""
     return 1 / math.sqrt(report.n_rows) if report.n_rows else SAME_SHARE
 
 
 def most_useful(shares: Sequence[float]) -> int:
-    """Position of the first share that is the largest, up to a millionth."""
+    """Position of the first share within a millionth of the largest."""
     values = np.asarray(shares)
     return int(np.argmax(values >= values.max() - SAME_SHARE))
 
 
 def most_useful_so_far(shares: Sequence[float]) -> list[int]:
-    """Choose a design at each of ever looser budgets: a design within a tighter one is within it too."""
+    """Choose a design for each of ever looser budgets: its own, or a more useful design for a tighter budget."""
 
     def better(best: int, place: int) -> int:
         return place if shares[place] >= shares[best] - BUDGET else best

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iterable[Budget | float]) -> TradeoffCurve:
-    """Design a channel for each budget and measure what it leaks about S and keeps of X.
+    """Design a channel for each budget and measure its leakage about S and the information on X that it keeps.
 
-    A channel within a tighter budget is within every looser one. So where a design for another budget of the curve
-    keeps more and is within this one, it is taken: a looser budget never keeps less.
+    A channel within a tighter budget is within every looser budget. So where a design for another budget of the curve
+    is within this one and keeps more, that design is used: a looser budget never keeps less.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
         an estimator draws from it once more, which changes nothing for merging and
         can only lower the figures of a random response.
     budgets : iterable of Budget or float
-        Handed to the mechanism as they are; a number means the mechanism's own notion, and a larger one allows more.
+        Passed to the mechanism unchanged; a number means the mechanism's own notion, and a larger number allows more.
 
     Returns
     -------

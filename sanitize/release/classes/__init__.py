@@ -1,4 +1,4 @@
-"""Latent classes: a smooth model of the public columns; a released class is written as a generated row."""
+"""Latent classes: a smooth model of the public columns, which writes each released class as a generated row."""
 
 from sanitize.release.classes._column import ClassColumn as ClassColumn
 from sanitize.release.classes._coupling import couple_classes as couple_classes

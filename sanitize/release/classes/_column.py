@@ -37,20 +37,20 @@ from sanitize.tables.columns import ArrowColumn, as_arrow, cast_values, factoriz
 from sanitize.tables.ordered import is_ordered
 
 OTHER = "(other)"
-MISSING, BETWEEN = -1, -2  # in place of a value
-# Values that are all written as themselves; of twice as many only those that more rows have than their neighbours.
+MISSING, BETWEEN = -1, -2  # codes in place of a value's position
+# A column of up to this many values writes all of them as themselves; up to twice as many, only locally frequent ones.
 _LISTED = 64
-# Groups of declared edges, at most; more bins share them.
+# Largest number of groups from declared edges; if there are more bins, several bins share a group.
 _DECLARED = 100
-# Bins of a number that are written for each group that the model speaks of.
+# Bins of a number that are written for each group of the model.
 _FINER = 3
-# Rows over which the key draws where each edge lies: one more row moves it one time in so many.
+# Rows among which the key draws the place of each edge: one more row moves the edge with probability one in this many.
 _SPREAD = 20
-# Shares of that for one column, a place each, so that no two edges move together: of its two ends, of what many rows
-# are, twice, of its unit, of the places at which a few numbers stand, and of the cuts between.
+# Shares drawn for one column. Each use has its own share, so that no two edges move together: both ends, two thresholds
+# for frequent values, the unit, the threshold for sparse numbers, and the cuts in between.
 N_SHARES = 128
 _LOWEST, _HIGHEST, _OFTEN, _HEAVY, _UNIT, _SPARSE, _CUTS = range(7)
-# Numbers are far from a value of many rows where they lie so many times closer to others.
+# A gap next to a frequent value is wider than the range of the numbers beyond it by this factor.
 _FAR = 4
 
 
@@ -62,13 +62,13 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
     name : str
     is_ordered : bool
     edges : Arrow array
-        First value of each bin of text; of numbers the least number of each bin and the one after the last.
+        First value of each bin of text, or least number of each bin followed by the end of the last bin.
     values : Arrow array
-        Values that are written as they are.
+        Values that are written unchanged.
     groups : ndarray of int, shape (n_bins,)
-        Group of each bin between two edges, ascending.
+        Group of each bin, ascending.
     first : ndarray of int, shape (n_groups + 1,)
-        Where the outcomes of each group begin; the last group is missing.
+        Position at which the outcomes of each group begin; the last group stands for missing values.
     bins : ndarray of int, shape (n_outcomes,)
         Bin of each outcome.
     places : ndarray of int, shape (n_outcomes,)
@@ -80,7 +80,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
     pooled : Arrow array
         Values of a hierarchy that are written as an ancestor, in some rows at least.
     pool : Arrow array
-        The nearest ancestor that each of them is written as; they are in its bin.
+        Nearest ancestor that each pooled value is written as; the value is in the bin of this ancestor.
     """
 
     name: str
@@ -122,7 +122,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @property
     def n_groups(self) -> int:
-        """Number of groups, missing included."""
+        """Number of groups, including the group of missing values."""
         return len(self.first) - 1
 
     @cached_property
@@ -132,7 +132,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _rest(self) -> Codes:
-        """Outcome of each bin that stands for its remaining values."""
+        """Outcome of each bin that stands for the values without an outcome of their own."""
         return np.searchsorted(self.bins, np.arange(len(self.groups)), side="right") - 1
 
     @cached_property
@@ -147,21 +147,21 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return np.append(0, np.cumsum(self.weights))
 
     def encode(self, column: Any) -> NDArray[np.int32]:
-        """Group of each row of any column of this name."""
+        """Group of each row of a column, which may be another table's."""
         values, codes = factorize(as_arrow(column, self.name), self.name)
         return self.value_groups(values)[codes]
 
     def encode_outcomes(self, column: Any) -> Codes:
-        """Outcome written for each row of any column of this name, the last one for missing."""
+        """Outcome written for each row of a column, which may be another table's; the last outcome is missing."""
         values, codes = factorize(as_arrow(column, self.name), self.name)
         return np.append(self.outcomes(values), len(self.places) - 1)[codes]
 
     def value_groups(self, values: pa.Array) -> NDArray[np.int32]:
-        """Group of each distinct value, and of missing at the end."""
+        """Group of each distinct value, followed by the group of missing values."""
         return np.append(self.groups, self.n_groups - 1)[np.append(self.find_bins(values), -1)].astype(np.int32)
 
     def outcomes(self, values: pa.Array) -> Codes:
-        """Outcome that is written for each value, or that stands for similar values."""
+        """Outcome that is written for each value: the value itself, or an outcome that stands for similar values."""
         bins = self.find_bins(values)
         own, ancestor = (self._find(bins, names) for names in (values, self._pool(values)))
         return np.where(own >= 0, own, np.where(ancestor >= 0, ancestor, self._rest[bins]))
@@ -188,7 +188,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _value_outcomes(self) -> tuple[NDArray[np.int64], Codes]:
-        """Bin and value of outcomes as one ascending number, and the outcomes; the last stands for none."""
+        """Outcomes, and the bin and value of each as one ascending number; the last outcome stands for none."""
         outcomes = np.flatnonzero(self.is_value & (self.places >= 0))
         keys = self.bins[outcomes] * np.int64(len(self.values)) + self.places[outcomes]
         order = np.argsort(keys)
@@ -239,7 +239,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _steps(self) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.int64]]:
-        """First multiple, number of multiples, and weight of each unit in each bin, shape (n_units, n_bins)."""
+        """First multiple, number of multiples and weight for each unit and bin, shape (n_units, n_bins)."""
         edges, n = self.edges.to_numpy(), len(self.groups)
         kind = np.uint64 if edges.dtype == np.uint64 else np.int64
         first, spans = np.zeros((len(self.units), n), kind), np.zeros((len(self.units), n), np.uint64)
@@ -273,7 +273,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return numbers
 
     def is_of(self, edges: Sequence[Any], above: Mapping[str, tuple[str, ...]]) -> bool:
-        """Return whether the column respects declared edges, and writes each rare value as one of its ancestors."""
+        """Return whether the column has the declared edges and writes each rare value as one of its ancestors."""
         own = self.edges.to_numpy(zero_copy_only=False)
         is_cut = len(edges) < 2 or np.array_equal(own, np.unique(np.array(edges, own.dtype)))
         pairs = zip(self.pooled.to_pylist(), self.pool.to_pylist(), strict=True)
@@ -285,7 +285,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         if (codes < 0).any() and not (self.places == MISSING).any():
             return False
         strange = values.filter(pa.array(look_up(values, self.values) < 0))
-        # Numbers are drawn between edges that the key of the release moved: without it no number is ruled out.
+        # Numbers are drawn between edges that the key of the release moved: without the key no number can be ruled out.
         return not len(strange) or self.is_ordered
 
     def count_replaced(self, column: ArrowColumn) -> tuple[float, int]:
@@ -295,7 +295,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         if self.is_ordered and len(self.edges):
             numbers, edges = _same_scale(values, self.values.type), self.edges.to_numpy()
             rest, is_listed = self._rest[self.find_bins(values)], look_up(values, self.values) >= 0
-            # Codes, and rare numbers where a few stand: others of their group are written, or missing.
+            # Codes, and rare numbers with few values, are replaced by another value of their group, or as missing.
             is_drawn = (self.places[rest] == BETWEEN) & (self.weights[rest] > 0)
             is_outside = ~is_listed & ((numbers < edges[0]) | (numbers > edges[-1])) & is_drawn
             other = np.where(is_listed, rows - threshold_counts(rows), rows)[~is_drawn]
@@ -327,27 +327,27 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         column : Arrow array
         name : str
         values : Arrow array
-            Distinct values, ascending.
+            Distinct values in ascending order.
         codes : ndarray of int, shape (n,)
-            Place of each row's value among them; their number for missing.
+            Position of each row's value in ``values``; ``n_values`` if it is missing.
         counts : ndarray of int, shape (n_values,)
-            Rows of each value, fewer where some look like rows of one person.
+            Number of rows of each value; rows that look like one person's count once.
         most : int
         weights : ndarray of float, shape (n,), optional
             Of rows, 1 on average.
         edges : sequence of numbers, optional
-            Of an ordered column, in place of learned ones.
+            Declared edges of an ordered column, in place of learned ones.
         above : mapping of value to names, optional
-            Ancestors of text, the nearest first: rows in which a value is too rare are written as one.
+            Ancestors of each text value, the nearest first: a value that is too rare is written as one of them.
         shares : ndarray of float in [0, 1), shape (N_SHARES,), optional
-            Drawn with a key: where between rows each edge of numbers lies, so that none tells of one row.
+            Place of each edge between rows, drawn with a key so that no edge reveals a single row.
         lists_all : bool, optional
             Write every value that is not rare as itself.
 
         Raises
         ------
         ColumnError
-            If it has ancestors and is no text.
+            If ancestors are given for a column that is not text.
         """
         if above and not pa.types.is_string(values.type) and not pa.types.is_null(values.type):
             raise ColumnError(
@@ -358,7 +358,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]
         if is_ordered(column.type, name):
             values = cast_values(values, storage_type(column))
-            # Of a dictionary numbers are names: none but those there are is written.
+            # Numbers of a dictionary are names, so only numbers that occur are written.
             is_code = pa.types.is_dictionary(column.type)
             given = name, values, counts, heavy, most, edges, np.zeros(N_SHARES) if shares is None else shares
             return cls._from_numbers(*given, lists_all=lists_all or is_code, is_code=is_code)
@@ -467,7 +467,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             residual[place + step] += residual[place]
             residual[place] = 0
         if is_code or (len(declared) < 2 and _is_sparse(counts, place_of, edges, finest, shares[_SPARSE])):
-            # Rare ones are written as others of their group, or, where that has none, codes as missing.
+            # Rare values are written as others of their group; codes alone in their group are written as missing.
             residual[np.isin(groups, groups[place_of[listed]])] = 0
         entries += [(place, MISSING if is_code else BETWEEN, float(amount)) for place, amount in enumerate(residual)]
         by_unit = threshold_counts(np.bincount(coarsest[chosen], (counts * (1 - alone))[chosen], len(units) + 1))
@@ -488,7 +488,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
 
 def _same_scale(values: pa.Array, dtype: pa.DataType) -> NDArray[Any]:
-    """Numbers of values on the scale of a type; dates and times in another unit are converted."""
+    """Convert values to numbers on the scale of a type, including dates and times in another unit."""
     if pa.types.is_temporal(dtype) and values.type != dtype and not pa.types.is_dictionary(values.type):
         values = values.cast(dtype, safe=False)
     return to_numbers(values)
@@ -497,7 +497,7 @@ def _same_scale(values: pa.Array, dtype: pa.DataType) -> NDArray[Any]:
 def _flatten_outcomes(
     entries: list[tuple[int, int, float]], groups: Codes
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Outcomes of all bins in sequence, the rest of each bin last, then missing; and the start of each group."""
+    """Outcomes bin by bin, each bin ending with its remaining values, then missing; and the start of each group."""
     entries = [*entries, (len(groups), MISSING, 1.0)]
     of_bin, place, mass = (np.array(part) for part in zip(*entries, strict=True))
     order = np.argsort(of_bin, kind="stable")
@@ -508,7 +508,7 @@ def _flatten_outcomes(
 
 
 def _runs(mass: NDArray[Any], most: int, is_start: NDArray[np.bool_]) -> Codes:
-    """Starts of runs of sorted values: frequent values alone, the others in runs of about equal counts."""
+    """Starts of runs of sorted values: each frequent value is a run, and the others form runs of about equal counts."""
     n = len(mass)
     if not is_start.any():
         return np.zeros(min(n, 1), np.intp)
@@ -527,10 +527,11 @@ def _runs(mass: NDArray[Any], most: int, is_start: NDArray[np.bool_]) -> Codes:
 def _climb(
     values: Sequence[str], counts: NDArray[np.int64], above: Mapping[str, tuple[str, ...]]
 ) -> dict[str, dict[str, float]]:
-    """Names under which rows of each declared value are written, itself and then ancestors, with their shares.
+    """Names under which each declared value is written, first the value and then its ancestors, with their shares.
 
-    What too few rows leave over goes to the nearest ancestor, and what too few leave over there to the next one. One
-    row more takes up to two from an ancestor, of which it counts one; so each ancestor fades twice as slowly.
+    Rows of a value that is too rare go to its nearest ancestor, and the rest of an ancestor that is too rare goes to
+    the next one. One more row may take up to two from an ancestor and counts as one, so each ancestor fades half as
+    fast.
     """
     rows = dict(zip(values, counts.tolist(), strict=True))
     written: dict[str, dict[str, float]] = {value: {} for value in above}
@@ -559,7 +560,7 @@ def _climb(
 
 
 def _finest(counts: NDArray[Any], units: tuple[Fraction, ...]) -> Fraction:
-    """Smallest unit that more than a few rows need."""
+    """Smallest unit that more than a few rows need, because no larger unit divides their values."""
     often = np.flatnonzero(threshold_counts(counts) > 0)
     return (*units, REAL)[often[-1]] if len(often) else max(min(units), min(max(units), Fraction(1)))
 
@@ -573,9 +574,10 @@ def _edges(
     units: tuple[Fraction, ...],
     spread: Vector,
 ) -> NDArray[Any]:
-    """Lower edge of each bin and the end of the last: round numbers with many rows on both sides.
+    """Lower edge of each bin and the end of the last bin, as round numbers with many rows on both sides.
 
-    Whoever knows all rows but one would know the exact edges of both tables; so each lies so many rows further in.
+    An attacker who knows all rows but one could compute exact edges of both candidate tables; so each edge is moved
+    inwards by a random number of rows.
     """
     finite = np.isfinite(numbers) if numbers.dtype.kind == "f" else np.ones(len(numbers), bool)
     if not finite.any():
@@ -626,10 +628,10 @@ def _leave_gaps(
     units: tuple[Fraction, ...],
     spread: Vector,
 ) -> tuple[NDArray[Any], dict[Any, int]]:
-    """Edges with a bin for each gap beside a value of many rows, and where its few numbers are written.
+    """Edges with a bin for each gap next to a frequent value, and the bin in which the gap's few numbers are written.
 
-    That is in the next bin above (1) or below (-1): a gap, as between a mark of -999 or a date without end and all
-    other numbers, holds nothing of anybody. The numbers beside it end as those of the whole column do.
+    They are written in the next bin above (1) or below (-1): a gap, as between a mark of -999 or a date without end
+    and all other numbers, is then empty. The numbers next to a gap end like those at the ends of the column.
     """
     inside = (numbers >= edges[0]) & (numbers <= edges[-1])
     numbers, counts = numbers[inside], counts[inside]
@@ -641,7 +643,7 @@ def _leave_gaps(
     for number, (low, high) in enumerate(pairwise([-1, *anchors, len(numbers)])):
         first, last = (until[place] if place >= 0 else 0 for place in (low, high - 1))
         for step, row, place, end in ((1, first, low, 0), (-1, last - 1, high, len(numbers) - 1)):
-            # No two edges move together; those of the ends have theirs from none but these.
+            # No two edges move together, so the ends use shares of their own.
             share = (_HIGHEST, _LOWEST)[step > 0] if place == end else -1 - (2 * number + (step > 0)) % (N_SHARES // 2)
             margin = LEAST_ROWS + int(spread[share])
             reach = 2 * (margin + LEAST_ROWS)
@@ -660,7 +662,7 @@ def _leave_gaps(
 
 
 def _is_sparse(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest: Fraction, share: float) -> bool:
-    """Return whether numbers take far fewer values than spread-out rows would, as codes do."""
+    """Return whether numbers take far fewer values than spread-out measurements would, as codes do."""
     if finest == REAL or len(edges) < 2:
         return False
     widths = np.array([max(step_range(low, high, finest)[1], 1) for low, high in pairwise(edges)], float)
@@ -669,7 +671,7 @@ def _is_sparse(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], fin
 
 
 def _usual(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest: Fraction) -> Vector:
-    """Median number of rows over the possible values of each bin; 0 if the median value is absent."""
+    """Median number of rows per possible value of each bin; 0 if the median value has no row."""
     usual = np.zeros(max(len(edges) - 1, 0))
     if finest == REAL:
         return usual

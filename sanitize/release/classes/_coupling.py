@@ -1,4 +1,4 @@
-"""Classes written for a released symbol: the row's own class as often as the share of each class allows."""
+"""Classes written for a released symbol: the row's own class as often as the class frequencies allow."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sanitize.release.classes._integers import apportion
 
 
 def couple_classes(joint: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the chances of the class written for each symbol, as whole numbers that sum to `UNIT`.
+    """Return the chances of each class being written for each symbol, as whole numbers that sum to `UNIT`.
 
-    Over all symbols each class is written as often as rows have it, and under that a row is written from its own class
-    as often as can be; drawing from the classes behind the symbol would keep fewer.
+    Over all symbols, each class is written as often as rows have it. Under this constraint a row is written from its
+    own class as often as possible; drawing from the classes behind the symbol would keep fewer rows in their class.
 
     Parameters
     ----------
     joint : ndarray, shape (n_symbols, n_classes)
-        Rows, or weights of them, by released symbol and class; each symbol has some.
+        Number, or total weight, of rows by released symbol and class; no symbol has 0.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def couple_classes(joint: NDArray[Any]) -> NDArray[np.int64]:
         ]
     )
     wanted = np.concatenate([shares.sum(axis=1), shares.sum(axis=0)])
-    # One of the equations follows from the others, but for rounding.
+    # One equation follows from the others up to rounding, so it is left out.
     solution = linprog(-conditional.ravel(), A_eq=margins.tocsr()[:-1], b_eq=wanted[:-1], method="highs")
     moved = shares if solution.x is None else np.maximum(solution.x, 0).reshape(joint.shape)
     weights = np.rint(moved / moved.sum(axis=1, keepdims=True) * (1 << 40)).astype(np.int64)

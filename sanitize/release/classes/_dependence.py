@@ -1,7 +1,7 @@
-"""Columns determined by others, fully or for some values: their values are looked up, ignoring few exceptions.
+"""Columns whose values are determined by another column, for all or some of its values, ignoring few exceptions.
 
-Husbands are men, a town lies in one region, children have no income. A value of the first column that leaves fewer than
-ten rows beside the usual value of the second one is written with it alone: one exception more changes nothing.
+Husbands are men, a town lies in one region, children have no income. If fewer than ten rows of a value of the first
+column lack the usual value of the second, it is written with the usual value only: one more exception changes nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Between these a value passes from leaving its column free to determining it: rows beside the usual value that chance
-# would give, the share of them that there are, and the share of all rows that chance would put elsewhere.
+# Ranges over which a value passes from leaving a column free to determining it: exceptions expected by chance, observed
+# exceptions as a share of them, and the share of all rows that would break the rule by chance alone.
 _EXPECTED, _LEFT, _GAIN = (3.0, 9.0), (0.3, 0.1), (0.01, 0.03)
-# Rows on which most pairs of columns show that neither determines the other, what else two columns share in nats, and
-# how many determiners are tried.
+# Rows of the sample on which most pairs are ruled out, least information in nats between the columns of other pairs,
+# and number of determiners to try.
 _FIRST_LOOK, _SHARED, _MOST_TRIED = 1000, 0.005, 12
-# In place of an outcome: drawn as if there were no rule, and the same but not missing.
+# Codes in place of an outcome: draw as if there were no rule, or do so without missing values.
 FREE, PRESENT = -1, -2
 
 
@@ -36,11 +36,11 @@ class Rule:
     Attributes
     ----------
     determiner : int
-        Place of the column among all.
+        Position of the determining column.
     of_missing : bool
-        Whether it says only where values are missing.
+        Whether the rule determines only which values are missing.
     gain : float
-        Share of all rows that chance would put elsewhere.
+        Share of all rows that break no rule but would by chance.
     """
 
     determiner: int
@@ -53,10 +53,10 @@ class Rule:
 
 
 def _measure(codes: Codes, target: Codes, n_values: int) -> tuple[Vector, float]:
-    """Return how far each value determines another column, and the share of rows that chance would misplace."""
+    """Return how far each value determines another column, and the share of rows that fit but would not by chance."""
     value, outcome, rows = _pairs(codes, target)
     largest, count = np.zeros(n_values), np.bincount(codes, minlength=n_values)
-    first = np.flatnonzero(np.diff(value, prepend=-1))  # pairs ascend
+    first = np.flatnonzero(np.diff(value, prepend=-1))  # pairs are in ascending order
     largest[value[first]] = np.maximum.reduceat(rows, first) if len(first) else 0
     margin = np.bincount(target) / max(len(target), 1)
     is_usual = rows == largest[value]
@@ -75,7 +75,7 @@ def find_rules(
     free: Collection[int] = (),
     kept: Collection[int] = (),
 ) -> dict[int, Rule]:
-    """Strongest rule for each determined column, without cycles.
+    """Find the strongest rule for each determined column, without cycles.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ def find_rules(
     sizes : sequence of int
         Values of each column, missing included.
     shared : ndarray of float, shape (n_columns, n_columns)
-        Information that columns have of one another, in nats.
+        Mutual information of each pair of columns, in nats.
     free : collection of int
-        Columns that determine where others are missing, and no value of them, as the others determine none of theirs.
+        Columns left out of rules about values; they still take part in rules about missing values.
     kept : collection of int
         Columns that no other one determines.
     """
@@ -148,19 +148,19 @@ def column_order(n_columns: int, rules: dict[int, Rule]) -> list[int]:
 def look_up_table(
     determiner: Codes, target: Codes, strengths: Vector
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Vector]:
-    """Outcomes of a determined column for each outcome of its determiner.
+    """Table of the outcomes of a determined column for each outcome of its determiner.
 
     Parameters
     ----------
     determiner, target : ndarray of int, shape (n,)
-        Outcomes of each row.
+        Outcome of each row in the two columns.
     strengths : ndarray of float
-        Of each outcome of the determiner.
+        Strength of each outcome of the determiner.
 
     Returns
     -------
     first : ndarray of int
-        Where the outcomes of each outcome of the determiner begin.
+        Position at which the list for each outcome of the determiner begins.
     outcomes : ndarray of int
         `FREE` for drawing as if there were no rule.
     shares : ndarray of float
@@ -182,7 +182,7 @@ def look_up_table(
 
 
 def _pairs(left: Codes, right: Codes) -> tuple[Codes, Codes, NDArray[np.int64]]:
-    """Pairs of values that occur, and the number of rows of each."""
+    """Pairs of values that occur, and the number of rows of each pair."""
     width = np.int64(right.max(initial=0)) + 1
     key = left.astype(np.int64) * width + right
     most = int(key.max(initial=0)) + 1

@@ -1,4 +1,4 @@
-"""Fits of the columns of a table one by one, and of each column's dependence on its class and earlier columns."""
+"""Fits of single columns, and of the dependence of each column on the class and on earlier columns."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from sanitize._util.checks import Codes, Vector
     from sanitize.tables.columns import ArrowColumn
 
-# Rows that show how columns lean on one another.
+# Rows from which dependences between columns are learned.
 _RULE_ROWS = 20_000
-# Earlier columns that a column is drawn given, at most, and about so many pairs in all where there are many columns.
+# Most earlier columns that a column is drawn given, and about how many pairs there are in total in a wide table.
 _MOST_GIVEN, _PAIRS_GIVEN = 16, 240
-# Columns of the row itself that each summary of other rows is drawn given besides.
+# Columns of the row itself on which each summary of other rows also depends.
 _OWN_GIVEN = 8
 
 
@@ -67,13 +67,13 @@ class FittedColumns:
 
     columns: list[ClassColumn]
     codes: NDArray[np.int32]  # shape (n, n_columns)
-    pairs: Vector  # of up to 20,000 rows by groups of two columns
-    shared: Vector  # information of each pair, shape (n_columns, n_columns)
+    pairs: Vector  # counts of up to 20,000 rows by groups of two columns
+    shared: Vector  # mutual information of each pair of columns, shape (n_columns, n_columns)
     rules: dict[int, Rule]
     distinct: list[DistinctValues]
     weights: Vector
-    summaries: frozenset[int]  # columns that sum up rows of other tables
-    kept: frozenset[int]  # columns that the others are drawn given
+    summaries: frozenset[int]  # columns that summarize rows of other tables
+    kept: frozenset[int]  # unchanged columns, on which the others depend
     above: Mapping[str, Mapping[str, tuple[str, ...]]]  # ancestors of text values
 
     @classmethod
@@ -90,7 +90,7 @@ class FittedColumns:
         shares: Vector,
         rows_are_people: bool = False,
     ) -> FittedColumns:
-        """Learn the groups of all columns, up to about a given number each; the key decides where groups are cut."""
+        """Learn up to about a given number of groups for each column; the key decides where groups are cut."""
         distinct = [DistinctValues.from_column(name, column) for name, column in arrows.items()]
         counts = [np.bincount(entry.codes, minlength=len(entry.values) + 1) for entry in distinct]
         if not rows_are_people:
@@ -122,9 +122,9 @@ class FittedColumns:
         return cls(columns, codes, pairs, shared, rules, distinct, weights, sums, stay, above)
 
     def nearest(self, place: int, earlier: Sequence[int]) -> list[int]:
-        """Earlier columns that a column is drawn from: those with the most information about it.
+        """Earlier columns on which a column is made to depend: those with the most information about it.
 
-        Many summaries of the same rows share most with one another; what each reveals of the row's own columns is kept.
+        Summaries of the same rows share most with one another, so each also depends on columns of its own row.
         """
         most = max(4, min(_MOST_GIVEN, _PAIRS_GIVEN // len(self.columns)))
         by_share = sorted(earlier, key=lambda column: -self.shared[place, column])
@@ -132,7 +132,7 @@ class FittedColumns:
         return [column for column in earlier if column in {*by_share[:most], *plain_columns[:_OWN_GIVEN], *self.kept}]
 
     def nearest_number(self, place: int, earlier: Sequence[int]) -> int | None:
-        """Earlier number with the most information about a number, if there is one."""
+        """Earlier numeric column with the most information about a numeric column, if there is one."""
         is_number = [column.is_ordered and len(column.groups) > 0 for column in self.columns]
         numbers = [entry for entry in earlier if is_number[entry]]
         if not is_number[place] or not numbers:
@@ -140,9 +140,9 @@ class FittedColumns:
         return max(numbers, key=lambda entry: float(self.shared[place, entry]))
 
     def refine(self, place: int, nearest: int) -> tuple[Vector, NDArray[np.int64], float]:
-        """Share of each outcome of a number, by another number's bin and its own group, and the start of each group.
+        """Share of each outcome of a numeric column given its own group and the bin of an earlier numeric column.
 
-        The last is the effective number of parameters.
+        Also returned are the start of each group and the effective number of parameters.
         """
         own, other = self.columns[place], self.columns[nearest]
         shape = len(other.groups) + 1, len(own.groups) + 1
@@ -170,7 +170,7 @@ class FittedColumns:
         of_level, row = np.nonzero(outcome >= 0)
         outcome = outcome[of_level, row]
         missing = (target.codes == len(target.values)).astype(np.intp)
-        # On all rows: of a value that has 60 of them the sample that found the rule may have too few.
+        # Uses all rows: a value with 60 rows may have too few in the sample that found the rule.
         determined = missing if rule.of_missing else target.codes
         strengths = determiner.is_value * rule.strengths(outcome, determined[row], len(determiner.places))
         if not rule.of_missing:
@@ -187,7 +187,7 @@ def count_pairs(rows: csr_array, weights: Vector | None = None) -> Vector:
 
 
 def _shared_information(pairs: Vector, sizes: Sequence[int], n: int) -> Vector:
-    """Mutual information of each pair of columns in nats, less its expectation under independence."""
+    """Mutual information of each pair of columns in nats, minus its expectation under independence."""
     table, starts = pairs / max(n, 1), np.cumsum([0, *sizes[:-1]])
     logs = table * np.log(np.maximum(table, 1e-300))
     joint = np.add.reduceat(np.add.reduceat(logs, starts, axis=0), starts, axis=1)
@@ -199,7 +199,7 @@ def _shared_information(pairs: Vector, sizes: Sequence[int], n: int) -> Vector:
 
 
 def information(table: Vector, n: int) -> float:
-    """Mutual information of a table of shares of n rows in nats, less its expectation under independence."""
+    """Mutual information, in nats, of a table of shares of n rows, minus its expectation under independence."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     seen = table > 0
     nats = float((table[seen] * np.log(table[seen] / np.outer(rows, columns)[seen])).sum())

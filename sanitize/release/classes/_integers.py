@@ -12,11 +12,11 @@ from sanitize._util.checks import Codes, Vector
 
 # Steps of a logarithm to base two.
 STEPS = 1 << 10
-# What memberships of a row sum to.
+# Sum of the memberships of a row.
 UNIT = 1 << 16
-# Bits of the largest weight of a distribution that is drawn from.
+# Bits of the largest weight of a distribution to draw from.
 _BITS = 24
-# Logarithms that are as good as none.
+# Least logarithm: its power counts as 0.
 LEAST_LOG = -64 * STEPS
 _HALF = np.uint64(32)
 
@@ -35,17 +35,17 @@ def _powers() -> NDArray[np.int64]:
     return np.array(powers, np.int64)
 
 
-# Computed once, in whole numbers: a power of the processor's own may differ in its last digit.
+# Computed once, in whole numbers: floating-point powers may differ between processors in the last digit.
 _POWERS = _powers()
 
 
 def to_fixed_point(logs: NDArray[Any]) -> NDArray[np.int32]:
-    """Natural logarithms as whole steps of logarithms to base two."""
+    """Convert natural logarithms to logarithms to base two, in whole steps."""
     return np.clip(np.rint(logs * (STEPS / np.log(2))), LEAST_LOG, -LEAST_LOG).astype(np.int32)
 
 
 def powers_of_two(logs: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Weights from the logarithms in each row, with a largest weight of 2**24."""
+    """Weights from the logarithms in each row, scaled to a largest weight of 2**24."""
     below = logs.max(axis=1, keepdims=True) - logs
     return np.asarray(_POWERS[below & (STEPS - 1)] >> np.minimum(below >> (STEPS.bit_length() - 1), 63))
 
@@ -76,11 +76,11 @@ def draw_listed(
     Parameters
     ----------
     cumulative : ndarray of int, shape (n_places + 1,)
-        Weights before each place; all distributions stand one after another, each of at most 31 bits.
+        Running total of the weights of all distributions, one after another; each sums to at most 31 bits.
     first, last : ndarray of int, shape (n,)
-        Places of the distribution of each row.
+        First position of each row's distribution, and the position after its last.
     words : ndarray of uint64, shape (n,)
-        Words of 32 bits.
+        Random words of 32 bits.
     """
     start = cumulative[first]
     drawn = start + draw_below(cumulative[last] - start, words)

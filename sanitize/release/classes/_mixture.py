@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Rows of the margin that each class has in each column, and rows that each class has, before any row is seen.
+# Prior: rows with the margin of each column that every class starts with, and rows added to each class size.
 _PRIOR, _CLASS_PRIOR = 2.0, 0.5
-# Rounds until the likelihood settles, in nats per row.
+# Most rounds, and the gain in likelihood, in nats per row, below which the likelihood has settled.
 _ROUNDS, _SETTLED = 60, 5e-4
-# Rounds after which the best of the starts goes on: they are enough to tell which it is.
+# Rounds after which only the best start is continued: they suffice to recognize it.
 _TRIAL = 8
-# Columns of many groups would decide alone what classes are: logarithms of chances are divided by this power of the
-# entropy of their column in nats, which is at least so much.
+# Columns of many groups would determine the classes alone, so log-chances are divided by this power of the entropy of
+# their column. The second number is the least entropy, in nats, to divide by.
 _EVEN, _LEAST_ENTROPY = 0.35, 0.05
-# Logarithms are rounded to this, so that the last digits of sums decide nothing.
+# Logarithms are rounded to this step, so that the last digits of sums decide nothing.
 _GRID = 2.0**20
 
 
@@ -36,9 +36,9 @@ class Mixture:
     ----------
     log_sizes : ndarray of float, shape (n_classes,)
     log_chances : ndarray of float, shape (sum of n_groups, n_classes)
-        Of the groups of all columns, one column after another; those of columns of high entropy count less.
+        Log-chances of the groups of all columns, one column after another; columns of high entropy count less.
     settled : bool
-        Whether the likelihood had stopped to rise.
+        Whether the likelihood had stopped rising.
     """
 
     log_sizes: Vector
@@ -67,9 +67,9 @@ class Mixture:
         n_classes : int
         weights : ndarray of float, shape (n,)
         noise : ndarray of float, shape (n_starts, n, n_classes)
-            Numbers in (0, 1) that starts are made of.
+            Random numbers in (0, 1) for the starts.
         importance : ndarray of float, shape (n_columns,), optional
-            By what each column counts in what a class is.
+            Weight of each column in determining the classes.
         """
         rows = indicators(codes, sizes)
         transposed = rows.T.tocsr()
@@ -121,7 +121,7 @@ class Mixture:
         return cls(_round_logs(log_sizes), _round_logs(logs), log_likelihood, settled=False)
 
     def sharpen(self, power: int) -> Mixture:
-        """Mixture with memberships raised to a power and scaled to sum to one."""
+        """Mixture whose memberships are raised to a power and scaled to sum to one."""
         return Mixture(power * self.log_sizes, power * self.log_chances, self.log_likelihood, self.settled)
 
     def memberships(self, rows: csr_array) -> tuple[Vector, Vector]:
@@ -152,7 +152,7 @@ def _powers(margin: Vector, first: Codes) -> Vector:
 
 
 def _start(noise: Vector) -> Vector:
-    """Initial memberships concentrated on few classes, from numbers in (0, 1)."""
+    """Initial memberships, concentrated on few classes, from random numbers in (0, 1)."""
     sharp = noise ** (1 / 0.3) + 1e-12
     return np.asarray(sharp / sharp.sum(axis=1, keepdims=True))
 

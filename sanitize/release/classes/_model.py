@@ -39,37 +39,37 @@ if TYPE_CHECKING:
 
     from sanitize._util.sampling.noise import RandomWords
 
-# Lanes of the random source: of starts, of classes, and of what each column is written as.
+# Lanes of the random source: for starts, for classes, and for the values written in each column.
 _LANE = 1 << 21
 _START_LANE, _CLASS_LANE, _COLUMN_LANE = _LANE, _LANE + 1, _LANE + 16
-_LANES = 4  # of each column
-# P(class | row) is drawn from with this power: a class then says more of its row.
+_LANES = 4  # for each column
+# Classes are drawn from P(class | row) to this power, scaled: a class then reveals more of its row.
 _SHARPNESS = 2
-# Nats that a kept column counts as sharing with any other: what it says of a row is hardly shrunk.
+# Information, in nats, that a kept column is taken to share with any other, so that its effect is hardly shrunk.
 _KEPT = 1.0
-# By what it counts in what a class is: more than others, since it is there beside each row that a class writes.
+# Weight of a kept column in determining the classes: above 1, because it stays next to each generated row.
 _KEPT_IMPORTANCE = 3.0
-# Rows that are worked on together.
+# Rows processed together.
 _BLOCK = 1 << 14
-# Points of a net: rows whose words are spread evenly.
+# Points of a net, which is the number of rows whose random words are spread evenly.
 _NET = 1 << 16
-# Rows that columns and classes are learned from, drawn by position.
+# Rows from which columns, and classes, are learned; they are drawn by position.
 _COLUMN_ROWS, _CLASS_ROWS = 200_000, 16_000
-# A word of 64 bits makes two draws, of its lower and of its upper half.
+# A word of 64 bits serves two draws: one uses the lower half, one the upper half.
 _LOW, _HALF = np.uint64((1 << 32) - 1), np.uint64(32)
 
 
 class LookUp(Declared, frozen=True, eq=False, dict=True):
-    """Outcomes of a column that remain, given a value of an earlier column.
+    """Outcomes that remain possible for a column, given a value of an earlier column.
 
     Attributes
     ----------
     determiner : int
         The earlier column, in the order in which they are drawn.
     first : ndarray of int
-        Where the outcomes of each of its outcomes begin.
+        Position at which the list for each outcome of the earlier column begins.
     outcomes : ndarray of int
-        -1 for drawing as if there were no rule, -2 for the same but not missing.
+        Lists of outcomes; -1 means to draw as if there were no rule, -2 to do so without missing values.
     weights : ndarray of int
     """
 
@@ -101,15 +101,15 @@ class Writer(Declared, frozen=True, eq=False):
     ----------
     column : ClassColumn
     chances : ndarray of int, shape (n_groups, n_classes)
-        Logarithms by which a class is found: of P(group | class), times a weight of the column.
+        Logarithms of P(group | class), times a weight of the column, which determine the class of a row.
     base : ndarray of int, shape (n_classes, n_groups)
-        Logarithms by which a group is drawn in each class.
+        Logarithms from which a group is drawn in each class.
     given : tuple of int
-        Earlier columns, in the order in which they are drawn.
+        Earlier columns on which this one depends, by their place in the drawing order.
     slopes : tuple of ndarray of int
-        What each group of each of them adds to the logarithms, shape (its groups, n_groups).
+        Terms that each group of each earlier column adds to the logarithms, shape (its groups, n_groups).
     rule : LookUp, optional
-        What an earlier column leaves of this one.
+        Outcomes that an earlier column leaves possible.
     refinement : LookUp, optional
         Outcomes of a number by the bin of an earlier number and its own group.
     """
@@ -125,14 +125,14 @@ class Writer(Declared, frozen=True, eq=False):
     def __post_init__(self) -> None:
         require(self.chances.ndim == 2 and len(self.chances) == self.column.n_groups)
         require(self.base.shape == self.chances.shape[::-1] and self.chances.shape[1] > 0)
-        require(self.column.n_groups < 1 << 7)  # so that weights sum to less than 31 bits
+        require(self.column.n_groups < 1 << 7)  # so that the sum of weights has less than 31 bits
         require(len(self.given) == len(self.slopes))
         require(all(slope.ndim == 2 and slope.shape[1] == self.column.n_groups for slope in self.slopes))
         for logs in (self.chances, self.base, *self.slopes):
             require((logs >= LEAST_LOG).all() and (logs <= -LEAST_LOG).all())
 
     def check_refinement(self, n_bins: int) -> None:
-        """Refuse a refinement whose size differs from the bins, and missing, of the earlier number."""
+        """Refuse a refinement whose size does not match the bins of the earlier column, with one for missing values."""
         assert self.refinement is not None
         first, outcomes, n_groups = self.refinement.first, self.refinement.outcomes, self.column.n_groups
         require(len(first) == (n_bins + 1) * n_groups + 1)
@@ -155,11 +155,11 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     n_parameters, n_rows : int
         Effective number of parameters, and the rows that they were learned from.
     settled : bool
-        Whether the likelihood had stopped to rise.
+        Whether the likelihood had stopped rising.
     kept : tuple of str
-        Columns that stay, given which the others are drawn.
+        Columns that stay unchanged, and on which the others depend.
     is_even : bool
-        Whether rows spread evenly over what may be drawn: each by itself is drawn as it is else, but many of them come
+        Whether generated rows spread evenly over the model: the distribution of each row stays the same, but many come
         closer to the model than independent ones.
     """
 
@@ -212,23 +212,23 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         ----------
         table : mapping of name to column
         words : RandomWords
-            For where the search for classes starts, and where edges of numbers lie.
+            Random source for the starts of the search and for the edges of numbers.
         n_classes : int, optional
             By default a number that grows with the rows.
         weights : ndarray, shape (n,), optional
-            People that each row stands for.
+            Number of people that each row stands for.
         edges : mapping of name to numbers, optional
-            Of the groups of ordered columns, in place of learned ones.
+            Declared edges of the groups of ordered columns, in place of learned ones.
         rows : ndarray of bool, shape (n,), optional
             Rows to learn from; all by default.
         above : mapping of name to ancestors by value, optional
-            Declared for text, where rare values are written as an ancestor.
+            Declared hierarchies of text, whose rare values are written as an ancestor.
         rows_are_people : bool
-            Whether no two rows are of one person; by default rows that look like one's count once.
+            Whether no two rows belong to one person; by default, rows that look like one person's count once.
         summaries : collection of str, optional
-            Columns that sum up rows of other tables: that a share of 1/7 is one of seven rows is no dependency.
+            Columns that summarize rows of other tables: that a share of 1/7 goes with seven rows is no dependency.
         kept : collection of str, optional
-            Columns that stay as they are, given which the others are drawn.
+            Columns that stay unchanged, and on which the others depend.
         """
         arrows = {name: as_arrow(column, name) for name, column in table.items()}
         n = len(next(iter(arrows.values())))
@@ -268,7 +268,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         above: Mapping[str, Mapping[str, tuple[str, ...]]],
         kept: Collection[str] = (),
     ) -> str:
-        """Describe settings of `fit` that would not give these classes; empty if none shows."""
+        """Describe the settings of `fit` that these classes contradict; empty if there are none."""
         if {*self.names} != {*names} or {*self.kept} != {*kept}:
             return "other columns"
         if self.n_classes != (asked := n_classes or _n_classes(self.n_rows)):
@@ -289,9 +289,9 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 
     @property
     def membership(self) -> float:
-        """Approximate AUC of an attacker who knows all rows but one and asks if a person's row is among them.
+        """Approximate AUC of an attacker who knows all other rows and tests whether a person's row is in the table.
 
-        As many rows are generated as there are; of a person whose row is not learned from they show nothing.
+        As many rows are generated as the table has. They reveal nothing about people whose rows were not learned from.
         """
         n_learned = max(min(self.n_rows, _CLASS_ROWS), 1)
         learned = NormalDist().cdf((self.n_parameters * self.n_rows / 2) ** 0.5 / n_learned)
@@ -300,7 +300,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
         """Return the chances of classes given each row, as whole numbers that sum to `UNIT`, shape (n, n_classes).
 
-        They are those of the mixture to the power of two, scaled to sum to one: a class says more of its row.
+        They are the squared memberships of the mixture, scaled to sum to one: a class then reveals more of its row.
         """
         parts = [np.diff(totals, axis=1, prepend=0) for _, totals in self._totals(table, workers)]
         return np.concatenate([np.empty((0, self.n_classes), np.int64), *parts])
@@ -308,7 +308,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     def assign(
         self, table: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
     ) -> NDArray[np.int32]:
-        """Draw a class for each row from exactly its `memberships`; row i's draw depends on its number only."""
+        """Draw a class for each row from exactly its `memberships`; a row's random word depends on its number only."""
         parts = [np.empty(0, np.int32)]
         for at, totals in self._totals(table, workers):
             word = words.words_at(_CLASS_LANE, start + at + np.arange(len(totals))) & np.uint64(UNIT - 1)
@@ -389,7 +389,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     def _draw_outcomes(
         self, writer: Writer, groups: Codes, outcomes: NDArray[np.int32], words: NDArray[np.uint64]
     ) -> NDArray[np.integer[Any]]:
-        """Draw outcomes of rows in these groups of a column, given the outcomes of earlier columns."""
+        """Draw outcomes of a column for rows in given groups, given the outcomes of earlier columns."""
         if (refinement := writer.refinement) is None:
             return writer.column.draw_outcomes(groups, words)
         bins = self.writers[refinement.determiner].column.bins[outcomes[refinement.determiner]]
@@ -400,7 +400,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 def _writers(
     fitted: FittedColumns, codes: NDArray[np.int32], weights: Vector, mixture: Mixture, classes: NDArray[np.int32]
 ) -> tuple[tuple[Writer, ...], int]:
-    """Writers of all columns, and their effective number of parameters together."""
+    """Writers of all columns, and their total effective number of parameters."""
     columns, order = fitted.columns, fitted.order
     regressors = [fitted.nearest(place, order[:number]) for number, place in enumerate(order)]
     regressors = regressors[len(fitted.kept) :]
@@ -408,7 +408,7 @@ def _writers(
     penalty = find_penalty(designs, _n_degrees(len(codes)))
     sizes = [column.n_groups for column in columns]
     chances = np.split(to_fixed_point(mixture.log_chances), np.cumsum(sizes)[:-1])
-    within = float(sum(len(column.places) - column.n_groups for column in columns))  # of outcomes in each group
+    within = float(sum(len(column.places) - column.n_groups for column in columns))  # for outcomes in a group
     none = {place: np.zeros((len(mixture.log_sizes), sizes[place]), np.int32) for place in fitted.kept}
     writers = [Writer(columns[place], chances[place], none[place]) for place in order[: len(none)]]
     for place, near, design in zip(order[len(none) :], regressors, designs, strict=True):
@@ -425,7 +425,7 @@ def _writers(
 
 
 def _fade_missing(base: NDArray[np.int32], slopes: Sequence[NDArray[np.int32]], n_missing: int) -> None:
-    """Write missing values no more often than a value with as few rows, and never if at most ten rows lack one."""
+    """Lower the chance of missing values to that of a value with as few rows; it is 0 if at most ten are missing."""
     share = float(threshold_counts(np.array([n_missing]))[0]) / max(n_missing, 1)
     if share == 0:
         base[:, -1] = LEAST_LOG
@@ -443,7 +443,7 @@ def _designs(
     n_classes: int,
     regressors: Sequence[Sequence[int]],
 ) -> list[Design]:
-    """Regression of each column, in drawing order, on its class and some earlier columns."""
+    """Regression of each column, in drawing order, on the class and some earlier columns."""
     of_class = Variable(classes, n_classes, np.empty((n_classes, 0)))
     variables = [
         Variable.from_codes(code, column.n_groups, weights, is_ordered=column.is_ordered)
@@ -463,7 +463,7 @@ def _designs(
 
 
 def _weighted_pairs(fitted: FittedColumns, variables: Sequence[Variable], weights: Vector) -> Vector:
-    """Weights of rows by pairs of groups of a constant, the class and the columns; equal rows are counted together."""
+    """Total weight of rows for each pair of groups of a constant, the class and the columns."""
     if len(weights) < len(fitted.codes) or (weights != 1).any():
         return count_pairs(with_constant(variables), weights)
     of_class, of_all = with_constant(variables[:1]), with_constant(variables)
@@ -480,7 +480,7 @@ def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
 
 
 def _refinement(fitted: FittedColumns, place: int, near: Sequence[int]) -> tuple[LookUp | None, float]:
-    """Outcomes of a number by the bin of its most informative earlier number, and their number of parameters."""
+    """Outcomes of a numeric column by the bin of its most informative earlier one, and their number of parameters."""
     if (nearest := fitted.nearest_number(place, near)) is None:
         return None, 0.0
     shares, first, n_degrees = fitted.refine(place, nearest)
@@ -500,7 +500,7 @@ def _blocks(n: int) -> list[slice]:
 
 
 def _sample(rows: Codes, most: int) -> Codes:
-    """Positions of at most ``most`` rows, spread evenly."""
+    """Return the positions of at most ``most`` rows, spread evenly."""
     if len(rows) <= most:
         return rows
     return np.asarray(rows[(np.arange(most) * len(rows)) // most])
@@ -513,7 +513,7 @@ def _draw_classes(memberships: Vector, words: RandomWords) -> NDArray[np.int32]:
 
 
 def draw_edge_shares(words: RandomWords, n_columns: int) -> Vector:
-    """Positions between rows at which the key puts the edges of each column, shape (n_columns, N_SHARES)."""
+    """Draw the places between rows at which the edges of each column lie, shape (n_columns, N_SHARES)."""
     return _uniform(words, 4, n_columns * N_SHARES).reshape(-1, N_SHARES)
 
 
@@ -523,7 +523,7 @@ def _uniform(words: RandomWords, lane: int, n: int) -> Vector:
 
 
 def _n_groups(n_rows: int) -> int:
-    """Approximate largest number of groups of a column, by the number of rows."""
+    """Approximate largest number of groups of a column for this number of rows."""
     return max(4, round(1.2 * n_rows**0.25))
 
 

@@ -1,4 +1,4 @@
-"""Ordered values as numbers and back, the units that they are multiples of, and round edges between them."""
+"""Conversion of ordered values to numbers and back, the units of these numbers, and round edges between them."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from numpy.typing import NDArray
 from sanitize._util.checks import Mask, Vector
 from sanitize.tables.columns import ArrowColumn, cast_values, hashable_storage, value_type
 
-# Rows that share what may be written.
+# Least number of rows that share a value that may be written.
 LEAST_ROWS = 10
-# The square root of what counts grows by 1 / sqrt(_FADE) a row, and by about half of that a count of people varies.
+# One row changes the square root of the counted rows by 1 / sqrt(_FADE); chance varies that of a count by about 1/2.
 _FADE = 8.0
-# Beyond this a difference of two numbers is no double.
+# Beyond this limit, the difference of two numbers may overflow a double.
 _LARGEST = 2.0**1022
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-# Steps of a calendar in seconds.
+# Calendar units in seconds.
 _SPANS = (86_400, 3_600, 60, 1)
 # Powers of ten that numbers may be rounded to, the coarsest first: doubles have some 17 digits.
 _DECIMALS = tuple(Fraction(10) ** digits for digits in range(18, -10, -1))
-# A real number is drawn as any number between two edges.
+# Unit of real numbers, which are drawn as any number between two edges.
 REAL = Fraction(0)
 
 
 def threshold_counts(counts: NDArray[Any], slowness: float = 1) -> Vector:
-    """Number of rows that count: none of ten, all of 24, and in between so many that no single row shows."""
+    """Number of rows that count towards a value: none of 10, all of 24, and a smooth step in between."""
     return np.minimum(counts, np.maximum(counts - LEAST_ROWS, 0.0) ** 2 / (_FADE * slowness))
 
 
 def remainder_counts(counts: NDArray[Any], slowness: float = 1) -> Vector:
-    """Approximate number of rows not counted by `threshold_counts`, or fewer; one more row changes it by at most 1."""
+    """Number of rows not counted by `threshold_counts`, lowered so that one more row changes it by at most 1."""
     half = _FADE * slowness / 2
-    every = LEAST_ROWS + half + (half * (half + 2 * LEAST_ROWS)) ** 0.5  # from which on all count
+    every = LEAST_ROWS + half + (half * (half + 2 * LEAST_ROWS)) ** 0.5  # the number from which on all rows count
     return np.maximum(np.minimum(counts, every - counts), 0)
 
 
 def storage_type(column: ArrowColumn) -> pa.DataType:
-    """Type of the values of a column: without a dictionary, extensions by storage type."""
+    """Type of the values of a column: the value type of a dictionary, the storage type of an extension."""
     dtype = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
     dtype = value_type(dtype)
     is_numeric = pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
@@ -49,7 +49,7 @@ def storage_type(column: ArrowColumn) -> pa.DataType:
 
 
 def to_numbers(values: pa.Array) -> NDArray[Any]:
-    """Convert values without missing ones to numbers in their order; dates and times to counts of their unit."""
+    """Convert non-missing values to numbers of the same order; dates and times become counts of their unit."""
     types, dtype = pa.types, values.type
     if types.is_temporal(dtype):
         is_short = types.is_date32(dtype) or types.is_time32(dtype)
@@ -61,7 +61,7 @@ def to_numbers(values: pa.Array) -> NDArray[Any]:
 
 
 def from_numbers(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
-    """Convert numbers of `to_numbers` to values of a type."""
+    """Convert numbers, as `to_numbers` returns them, to values of a type."""
     types = pa.types
     if types.is_float16(dtype):
         return pa.array(numbers.astype(np.float16))
@@ -75,7 +75,7 @@ def from_numbers(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
 
 
 def candidate_units(dtype: pa.DataType) -> tuple[Fraction, ...]:
-    """Units that values of a type may be multiples of, the largest first."""
+    """Units of which values of a type may be multiples, the largest first."""
     types = pa.types
     if types.is_date32(dtype):
         return (Fraction(1),)
@@ -130,17 +130,17 @@ def roundest(low: Any, high: Any, units: tuple[Fraction, ...]) -> Any:
 
 @cache
 def _decimals(digits: int) -> tuple[Fraction, ...]:
-    """Powers of ten in descending order, from the given one."""
+    """Powers of ten in descending order, starting with the given power."""
     return tuple(Fraction(10) ** power for power in range(digits, digits - 40, -1))
 
 
 def clip_numbers(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Numbers clipped to a range in which differences are finite."""
+    """Clip numbers to a range in which differences are finite."""
     return np.clip(numbers, -_LARGEST, _LARGEST) if numbers.dtype.kind == "f" else numbers
 
 
 def next_number(number: Any, unit: Fraction) -> Any:
-    """Next multiple of a unit after a number; the next double without a unit."""
+    """Next multiple of a unit after a number; without a unit, the next double."""
     if unit == REAL:
         return np.nextafter(number, np.inf)
     exact = Fraction(number.item()) // unit * unit + unit

@@ -1,4 +1,4 @@
-"""Latent class of each row, drawn from P(class | row): a channel takes it as input in place of the row."""
+"""Latent class of each row, drawn from P(class | row); the class replaces the row as input of a channel."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.release.classes._column import ClassColumn
 
-_LANE = (1 << 21) + 8  # beside those of the model
+_LANE = (1 << 21) + 8  # in addition to the lanes of the model
 
 
 class ClassPartition(Declared, frozen=True, eq=False, dict=True):
-    """Draw a latent class for each row, the same for the same rows in the same positions, and generate rows of classes.
+    """Draw a latent class for each row, reproducibly for the same rows in the same order; generate rows of classes.
 
-    S - X - class is a Markov chain, so what is certified for classes holds for whole rows. Rows that come together draw
-    by a digest of all of them and their places: other rows draw other classes, and the same rows the same ones, because
-    a second draw would reveal more of them.
+    S - X - class is a Markov chain, so a bound certified for classes holds for whole rows. A batch of rows draws its
+    classes by a digest of all its rows in order. So the same batch always draws the same classes, because a second draw
+    would reveal more of the rows, and another batch draws others.
 
     Attributes
     ----------
     model : LatentClassModel
     classes : ndarray of int, shape (n_cells,)
-        Classes of the model that are drawn; few rows had the others.
+        Classes of the model that are drawn; the other classes had too few rows.
     key : str
         Key of the draws in hexadecimal.
     fitted : str or None
-        Digest of the rows that the classes were fitted on, which draw by their numbers; None where all rows do.
+        Digest of the fitted rows, which draw by row number; None if all rows draw by row number.
     """
 
     model: LatentClassModel
@@ -56,17 +56,17 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         require(self.classes[0] >= 0 and self.classes[-1] < self.model.n_classes)
 
     def __repr__(self) -> str:
-        """Show the number of classes; tracebacks show no key."""
+        """Show the number of classes, but no key, because tracebacks print it."""
         return f"ClassPartition({len(self.classes)} classes)"
 
     @classmethod
     def from_model(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any] | None) -> Self:
-        """Partition into all classes of a model, with the rows it was fitted on; otherwise draws go by row number."""
+        """Partition into all classes of a model; without the fitted rows, every row draws by its number."""
         digest = None if table is None else _digest(_groups(model, table))
         return cls(model, np.arange(model.n_classes), key.key.hex(), digest)
 
     def drop_cells(self, cells: NDArray[np.bool_]) -> Self:
-        """Return a copy without some classes, whose rows go to the others."""
+        """Return a copy without some classes; their rows draw from the remaining classes."""
         return self.__replace__(classes=self.classes[~cells])
 
     def with_key(self, key: NoiseKey) -> Self:
@@ -85,7 +85,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
 
     @property
     def numeric(self) -> frozenset[str]:
-        """Columns that were numeric at the fit."""
+        """Names of the columns that were numeric at fit."""
         return frozenset(name for name, values in self.values.items() if is_numeric(values.type))
 
     @property
@@ -100,11 +100,11 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
 
     @property
     def words(self) -> NoiseKey:
-        """Key by which classes are drawn."""
+        """Random words from which classes are drawn."""
         return NoiseKey(bytes.fromhex(self.key))
 
     def encode(self, table: Mapping[str, Any]) -> list[NDArray[np.int32]]:
-        """Group of each row in each column, which `assign` would otherwise compute each time."""
+        """Group of each row in each column; pass them to `assign` to avoid computing them again."""
         return _groups(self.model, table)
 
     def assign(
@@ -114,17 +114,17 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         first: int | Codes | None = None,
         groups: list[NDArray[np.int32]] | None = None,
     ) -> NDArray[np.int32]:
-        """Class of each row, from 0 to n_cells - 1.
+        """Draw the class of each row, from 0 to n_cells - 1.
 
         Parameters
         ----------
         table : mapping of name to column
         workers : int
         first : int, or ndarray of int of shape (n,), optional
-            Number of the first row, or of each, of the table that the classes were fitted on; by default other rows
-            than those draw by a digest of all of them.
+            Number of the first row, or of each row, in the table that the classes were fitted on. By default, any other
+            table draws by a digest of all its rows.
         groups : list of ndarray of int, optional
-            What `encode` returns for the table.
+            Result of `encode` for the table.
         """
         codes = self.encode(table) if groups is None else groups
         digest = self.fitted if first is not None or self.fitted is None else _digest(codes)
@@ -168,7 +168,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
 
     @property
     def membership(self) -> str:
-        """Sentence for the owner on how well an attacker finds who is in the table."""
+        """Sentence for the owner on how well an attacker can find out who is in the table."""
         if self.model.n_rows < MODELLED_ROWS or self.model.membership > _MOST_TOLD:
             return "There are too few rows to hide who is in the data."
         right = f"{100 * self.model.membership:.0f} % of the time (50 % is chance)"
@@ -179,7 +179,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         )
 
 
-# Rows below which, and the share of right guesses from which, nothing is said about who is in the table.
+# No figure on membership is given below this many rows, or from this share of right guesses on.
 MODELLED_ROWS, _MOST_TOLD = 1000, 0.8
 
 

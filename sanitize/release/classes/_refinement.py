@@ -1,4 +1,4 @@
-"""Dependence of a number on an earlier one within its group: two bills of one person are similar."""
+"""Dependence of a numeric column on an earlier one within groups: two bills of one person are similar."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
     from sanitize._util.checks import Vector
 
-# Information in nats that a number is taken to have of another one within groups, at least.
+# Least information, in nats, that one number is taken to carry about another within groups.
 _FAINT = 1e-4
 
 
 def bin_factors(pairs: Vector, groups: NDArray[np.integer[Any]]) -> tuple[Vector, float]:
-    """Factor by which each bin of a number is more likely, within its group, given an earlier number's bin.
+    """Factor by which each bin is more likely within its group, given the bin of an earlier numeric column.
 
-    Shares are shrunk towards those of the group, the less the more the two numbers share within groups.
+    Shares are shrunk towards the group's; the more information the numbers share within groups, the less.
 
     Parameters
     ----------
     pairs : ndarray of float, shape (n_earlier, n_bins)
-        Rows by bin of both numbers.
+        Number of rows by the bins of both columns.
     groups : ndarray of int, shape (n_bins,)
         Group of each bin, ascending.
 

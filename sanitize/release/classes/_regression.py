@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
-# How much less a trend along ordered groups, and a bend of it, is shrunk than a difference of two groups.
+# How much less a linear, and a quadratic, trend along ordered groups is shrunk than a difference of two groups.
 _TRENDS = (10.0, 3.0)
 # Weight of the constant, which is hardly shrunk.
 _CONSTANT = 30.0
-# Information, in nats, that is not shrunk below: an effect is shrunk by what two columns say of one another.
+# Least information, in nats, from which shrinkage is computed: the less two columns share, the more effects shrink.
 _FAINT = 0.01
-# Steps of the search: a count rather than a tolerance, so that every processor stops at the same place.
+# Steps of the search: a count rather than a tolerance, so that every processor stops at the same point.
 _ROUNDS = 16
 
 
@@ -37,7 +37,7 @@ class Variable:
     codes : ndarray of int, shape (n,)
     n_groups : int
     scores : ndarray of float, shape (n_groups, n_trends)
-        Standardized ranks of ordered groups, and their squares without what is linear in them; none elsewhere.
+        Standardized ranks of ordered groups, and their squares with the linear part removed; empty if unordered.
     """
 
     codes: NDArray[np.integer[Any]]
@@ -63,7 +63,7 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Regression before its penalty is chosen, in orthogonal directions.
+    """Regression in orthogonal directions, before its penalty is chosen.
 
     Attributes
     ----------
@@ -89,17 +89,17 @@ class Design:
     def prepare(
         cls, inputs: Sequence[Variable], shared: Sequence[float], output: Variable, weights: Vector, pairs: Vector
     ) -> Design:
-        """Prepare the regression of one variable on others.
+        """Prepare the regression of one variable on others, in orthogonal directions.
 
         Parameters
         ----------
         inputs : sequence of Variable
         shared : sequence of float
-            Information that each of them has of the output, in nats.
+            Mutual information of each input and the output, in nats.
         output : Variable
         weights : ndarray of float, shape (n,)
         pairs : ndarray of float, shape (1 + sum of n_groups, 1 + sum of n_groups)
-            Weights of rows by pairs of groups of a constant and of the inputs.
+            Total weight of rows for each pair of groups of a constant and the inputs.
         """
         rows = with_constant(inputs)
         strengths = [(_FAINT + entry) ** 0.5 for entry in shared]
@@ -120,12 +120,13 @@ class Design:
     def degrees(self, penalty: float) -> float:
         """Effective number of parameters: the sum over directions of the squared shrinkage factor.
 
-        A row moves the estimate along a direction by that much less, so this is what its presence shows.
+        The influence of a row on the estimate along a direction is reduced by this factor, so the sum measures how much
+        the presence of a row shows.
         """
         return float(((self.information / (self.information + penalty)) ** 2).sum())
 
     def fit(self, penalty: float) -> Vector:
-        """Logarithms added by the constant and each group of each regressor, shape (1 + sum of n_groups, n_groups)."""
+        """Terms that the constant and each regressor's groups add to logits, shape (1 + sum of n_groups, n_groups)."""
         scale = 1 / np.sqrt(self.information + penalty)
         turn, back = self.basis @ self.left[1], self.output.basis @ self.right[1]
         transposed, rows = self.rows.T.tocsr(), np.arange(len(self.output.codes))
@@ -144,7 +145,7 @@ class Design:
             slope = turn.T @ (transposed @ logs) @ back + penalty * free
             return value, (slope * scale).ravel()
 
-        # Always as many rounds: when a small gain would end them, last digits decide.
+        # The number of rounds is fixed: with a stopping rule on the gain, last digits would decide when to stop.
         solution = minimize(
             loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS, "ftol": 0, "gtol": 0}
         )
@@ -167,8 +168,8 @@ def _orthogonal_powers(ranks: Vector, counts: NDArray[Any]) -> Vector:
 
 
 def find_penalty(designs: Sequence[Design], degrees: float) -> float:
-    """Penalty at which all regressions together have this effective number of parameters."""
-    low, high = 0.0, 12.0  # shrunk less than by e^0, a fit that is nearly separable follows last digits
+    """Find the penalty at which all regressions together have this effective number of parameters."""
+    low, high = 0.0, 12.0  # at penalties below e^0, a nearly separable fit depends on the last digits
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (
@@ -178,7 +179,7 @@ def find_penalty(designs: Sequence[Design], degrees: float) -> float:
 
 
 def with_constant(variables: Sequence[Variable]) -> csr_array:
-    """Indicators of the groups of variables, after a constant."""
+    """Indicators of the groups of variables, preceded by a constant."""
     n = len(variables[0].codes)
     codes = np.stack([np.zeros(n, np.int32), *(variable.codes.astype(np.int32) for variable in variables)], axis=1)
     return indicators(codes, [1, *(variable.n_groups for variable in variables)])

@@ -1,7 +1,7 @@
 """Number of people behind the rows of a value, estimated without an identifier of people.
 
-Rows of one person agree on what is the person's: an age, a salary. So rows of a value that agree on one or two other
-columns, of which two rows of a value hardly ever agree, count once. Another row adds at most one to a count.
+Rows of one person agree on facts about the person, such as age or salary. So rows of a value count once if they agree
+on one or two other columns on which two rows of a value hardly ever agree. One more row adds at most one to a count.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
     from sanitize._util.checks import Codes
 
-# Two rows of a value agree on columns that tell people apart no more often than this, by a sample of the rows.
+# Columns distinguish people if two rows of a value agree on them no more often than this, in a sample of the rows.
 _SELDOM, _SAMPLED = 1 / 400, 20_000
-# Columns that are looked at, those with the most values; values that more rows have are not one person's.
+# Number of columns to examine, those with the most values; values with more rows than this are not one person's.
 _FINEST, _MOST_ROWS = 6, 1000
-# Places for each row, up to which counting is quicker than sorting.
+# Codes per row up to which counting is faster than sorting.
 _PLACES = 32
 
 
 def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """Least number of people that each value stands for, from columns as codes of their values.
+    """Lower estimate of the number of people behind each value, from columns as codes of their values.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) ->
     n = len(codes[0]) if codes else 0
     sample = slice(None, None, max(1, -(-n // _SAMPLED)))
     by_fineness = sorted(range(len(codes)), key=lambda place: float(np.square(counts[place] / max(n, 1)).sum()))
-    finest = by_fineness[: _FINEST + 1]  # one more, for a column that is among them
+    finest = by_fineness[: _FINEST + 1]  # one more, because the column itself may be among them
     combinations_of = {
         chosen: _combine_codes([codes[index] for index in chosen])
         for chosen in (*combinations(finest, 1), *combinations(finest, 2))
@@ -50,7 +50,7 @@ def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) ->
     result = []
     for place, (column_codes, rows) in enumerate(zip(codes, counts, strict=True)):
         partners = {*[index for index in finest if index != place][:_FINEST]}
-        # Where most rows have a value of their own, those that repeat may all be people's, and show nothing usual.
+        # If most rows have a value of their own, all repeated values may belong to people, and no usual rate shows.
         is_own = rows[rows > 1].sum() < n / 2
         is_rare = rows <= _MOST_ROWS
         least, rare = rows.copy(), np.flatnonzero(is_rare[column_codes])
@@ -87,14 +87,14 @@ def _agreement(numbers: NDArray[np.int64], column_codes: Codes | None = None) ->
 
 
 def _distinct(column_codes: Codes, numbers: NDArray[np.int64], n_values: int) -> NDArray[np.int64]:
-    """Number of different combinations of other columns' values with each value."""
+    """Number of distinct combinations of other columns' values that occur with each value."""
     n_numbers = int(numbers.max(initial=0)) + 1
     both = _tally(column_codes.astype(np.int64) * n_numbers + numbers)[0]
     return np.bincount(both // n_numbers, minlength=n_values)
 
 
 def _tally(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Distinct codes in ascending order, and the count of each; by position if there are few codes."""
+    """Distinct codes in ascending order, and the count of each code."""
     if int(codes.max(initial=0)) > _PLACES * len(codes):
         return np.unique(codes, return_counts=True)
     rows = np.bincount(codes)

@@ -1,4 +1,4 @@
-"""Recipe that chooses its mechanism: all that apply are designed, and the one that keeps most is used."""
+"""Recipe that designs with every mechanism that applies, and uses the design that keeps most."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 class BestSanitizerRecipe(TupleParameters, Recipe):
-    """Choose the mechanism that keeps most of the released columns, among those that apply to table and budget."""
+    """Choose the mechanism that keeps most of the released columns, among those that fit the table and the budget."""
 
     is_part = False
     takes_channel = False
 
     @property
     def numbers(self) -> Numbers:
-        """Columns that latent classes cut, among those that a CSV file writes as numbers throughout."""
+        """Names of the columns that latent classes cut, among those in which a CSV file has only numbers."""
         return self._recipe("latent class release").numbers
 
     def specification(self) -> Specification:
@@ -61,18 +61,18 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return recipe
 
     def fit(self, table: TableSource, options: FitOptions = PLAIN, roles: Layout | None = None) -> FittedRelease:
-        """Design with all that apply and use the one that keeps most; latent classes need enough rows."""
+        """Design with all mechanisms that apply and use the best; latent classes take part if there are enough rows."""
         self.check(table, options.order)
         with table.naming_absent():
             layout = self.roles(table) if roles is None else roles
             counts = self.count(table, layout, options.order)
-        n_rows = 0 if table.weights is not None else table.n_rows  # a model of weighted rows is not compared
+        n_rows = 0 if table.weights is not None else table.n_rows  # a model of weighted rows does not take part
         recipe, candidates = self._halve_confidence(n_rows), []
         if classes := recipe._classes(layout, n_rows):
             declared = {
                 name: bins for name, bins in layout.bins.items() if not (bins.learned and name in layout.public)
             }
-            with contextlib.suppress(SanitizeError):  # what cannot be released through them keeps nothing
+            with contextlib.suppress(SanitizeError):  # a mechanism that cannot release this table keeps nothing
                 draft = replace(options, channel=None, is_priced=False)
                 candidates.append(classes.fit(table, draft, replace(layout, bins=declared)))
         is_shuffled = isinstance(table, TableCounter) and options.order == "shuffle"
@@ -84,17 +84,17 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return self._choose_best(layout, counts, [], options)
 
     def _halve_confidence(self, n_rows: float) -> Self:
-        """Return the recipe at the confidence at which both certificates hold together, by the union bound.
+        """Return the recipe with the higher confidence that two certificates need to hold together (union bound).
 
-        One is of the set of distributions that all tuples share, one of the split rows of latent classes. Whether there
-        are two follows from settings and rows alone: one that is not designed after all counts, too.
+        All tuple mechanisms share one certificate, on a set of distributions; latent classes have another, on split
+        rows. Whether there are two is decided by settings and rows alone, even if a design then turns out impossible.
         """
         if self.confidence is None or not self._has_classes(n_rows):
             return self
         return self.with_changes(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
 
     def _restate_confidence(self, fitted: FittedRelease) -> FittedRelease:
-        """Release certified together with others, restated at the requested confidence of its own."""
+        """Restate a release that was certified together with others at the confidence that the user requested."""
         return (
             fitted
             if self.confidence is None
@@ -129,8 +129,8 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         is_shuffled: bool = False,
     ) -> FittedRelease:
         """Return the best of tuples and latent classes, with a report that compares all of them."""
-        # Classes and tuples are other symbols: where there are both, what they keep of each column is compared; of
-        # shuffled rows, which belong to no one, first the relations between columns.
+        # Classes and tuples have different symbols, so they are compared by the information kept per column. For
+        # shuffled generated rows, which belong to no one, relations between columns come first.
         designs = list(self._tuples(layout, counts, is_alone=not classes))
         releases = [release for _, release in designs]
         if classes and releases:
@@ -152,7 +152,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return designs[place][0].price(replace(chosen, counts=counts), options)
 
     def _tuples(self, layout: Layout, counts: RowCounts, *, is_alone: bool) -> Iterator[tuple[Recipe, FittedRelease]]:
-        """Designs of tuples; none if classes were fitted and there are too many tuples, or they cannot be released."""
+        """Designs on tuples; none if tuples are too many or cannot be released, and classes were fitted instead."""
         rows = counts.table.counts.sum(axis=0)
         n_x = int(np.count_nonzero(rows))
         if not is_alone and n_x * TUPLE_ROWS > rows.sum():
@@ -169,7 +169,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 def _with_columns(
     fitted: FittedRelease, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
 ) -> FittedRelease:
-    """Release of tuples whose report adds utility by column, to compare with classes, and left-out values."""
+    """Release of tuples whose report adds utility by column, for comparison with classes, and left-out values."""
     lines = [column_utilities(rows, fitted.channel)[1]]
     if never:
         lines.append(Measure(PRINTED, "rows with values that may be released", "1", "exact", 1.0, 1 - never))
@@ -180,7 +180,7 @@ def _with_columns(
 
 
 def relations_of_tuples(fitted: FittedRelease) -> tuple[Relation, ...]:
-    """Return how much a release of tuples keeps of each relation between two columns."""
+    """Return the share of each relation between two columns that a release of tuples keeps."""
     joint, channel = fitted.joint, fitted.channel
     after = np.zeros(len(joint.public))
     written = joint.public.encode(dict(channel.outputs.decode(np.arange(channel.n_outputs, dtype=np.int32))))
@@ -190,7 +190,7 @@ def relations_of_tuples(fitted: FittedRelease) -> tuple[Relation, ...]:
 
 
 def _groups(joint: JointDistribution, most: int = GROUPS) -> Iterator[tuple[str, Codes]]:
-    """Name of each column, and the group of its value in each symbol."""
+    """Yield the name of each column, and the group of its value in each symbol."""
     symbols, rows = joint.public, np.rint(joint.p_x * (joint.n or 0)).astype(np.int64)
     for name, values, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
         level = np.where(codes < 0, len(values), codes)
@@ -199,7 +199,7 @@ def _groups(joint: JointDistribution, most: int = GROUPS) -> Iterator[tuple[str,
 
 
 def _column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
-    """Name of each column and counts of (X_j, X), with X_j in the groups by which classes are measured."""
+    """Yield each column's name and counts of (X_j, X), with X_j in the groups by which classes are measured."""
     x = np.repeat(np.arange(len(joint.p_x)), np.rint(joint.p_x * (joint.n or 0)).astype(np.int64))
     names, groups = zip(*_groups(joint), strict=True)
     return column_counts(names, [own[x] for own in groups], x, len(joint.p_x))

@@ -1,7 +1,7 @@
-"""Recipe for tables of many columns: a limit on a row's latent class, and rows generated from the class.
+"""Recipe for tables of many columns: it limits leakage through each row's latent class and generates rows from classes.
 
-The public symbol of a row is its latent class, drawn given the row: S - X - class - Y is a Markov chain, so what
-is designed and certified for (S, class) holds for whole rows. Classes never see S.
+The public symbol of a row is its latent class, drawn given the row: S - X - class - Y is a Markov chain, so a limit
+certified for (S, class) holds for whole rows. Classes are fitted without S.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ if TYPE_CHECKING:
 Weights: TypeAlias = "NDArray[np.float64] | None"
 Rule = Literal["optimal-random-response", "subset-random-response", "subset-merging", "watchdog"]
 
-# Rows of files that classes are fitted on: more would not make them better.
+# Rows of files on which classes are fitted: more rows would not improve them.
 MOST_SAMPLED = 200_000
-# Share of the rows that classes are fitted on where the others certify the channel.
+# Share of the rows on which classes are fitted if the other rows certify the channel.
 FIT_SHARE = 0.3
-# Rows that a class has at least, of those that fitted it: a class is what many rows have in common.
+# Fewest fitted rows of a class, so that a class describes many rows.
 LEAST_ROWS = 10
 
 
@@ -102,7 +102,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
     is_part = False
     takes_weights = True
     handle_unknown = "error"
-    # Columns that sum up rows of other tables: none of them names anybody, or determines another.
+    # Columns that summarize rows of other tables, and therefore identify nobody and determine no other column.
     summaries: Collection[str] = ()
 
     def with_changes(self, *, summaries: Collection[str] | None = None, **parameters: Any) -> Self:
@@ -113,13 +113,13 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
 
     @property
     def takes_channel(self) -> bool:  # type: ignore[override]
-        """True if a channel may replace the design: a certificate covers its own design only."""
+        """True if a given channel may replace the design; with a certificate it may not."""
         return self.confidence is None
 
     @property
     def numbers(self) -> Numbers:
-        """Columns with bins, and public ones that a CSV file writes as numbers throughout."""
-        if self.record_dp is not None:  # which of the others are, a row could tell
+        """Names of the columns with bins, and of public columns that contain only numbers in a CSV file."""
+        if self.record_dp is not None:  # for the others, a single row could decide
             return super().numbers
         public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))
         if isinstance(public, Collection):
@@ -130,7 +130,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
 
     @property
     def person_column(self) -> str | None:
-        """Column with the identifiers of people; a certificate is for independent rows, and not for people."""
+        """Name of the column that identifies people; refused with a certificate, which assumes independent rows."""
         if (column := super().person_column) is not None and self.confidence is not None:
             raise InvalidParameter(
                 "confidence= of LatentClassRelease certifies rows that were drawn one by one, and person= says that a "
@@ -139,7 +139,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         return column
 
     def specification(self) -> Specification:
-        """Budget and the mechanism that designs a channel on classes; a certificate replaces a confidence set."""
+        """Budget and mechanism for a channel on classes; a certificate replaces a confidence set."""
         if self.promise is not None:
             check_settings(vars(self))
             if self.keep is None:
@@ -181,7 +181,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         return replace(layout, is_shuffled=options.order == "shuffle")
 
     def count(self, table: TableSource, layout: Layout, order: RowOrder) -> RowCounts:
-        """Count sensitive values and classes of all rows, with noise if differential privacy is promised."""
+        """Count sensitive values and classes of all rows, with noise under differential privacy."""
         assert isinstance(layout, FittedClasses)
         is_sampled = len(layout.row_cells) < table.n_rows
         if isinstance(table, TableCounter) and (order == "keep" or is_sampled or table.source.weights is not None):
@@ -200,9 +200,9 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         partition: ClassPartition | None = None,
         extra_columns: Collection[str] = (),
     ) -> FittedClasses:
-        """Fit classes, unless they are given, and draw one for each row; rows of files are numbered.
+        """Fit classes, unless they are given, and draw a class for each row; rows of files draw by their number.
 
-        Columns beside them are in the private model of whole rows alone.
+        ``extra_columns`` are contained in the private model of whole rows only.
         """
         modelled, layout = (
             layout,
@@ -230,7 +230,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in drawn})
         declared = {*edges, *(self.hierarchies or {}), *self.summaries, *layout.keep}
         free = [name for name in table if name not in declared]
-        companions = [name for name in source if name not in layout.sensitive]  # at which promises let nobody look
+        companions = [name for name in source if name not in layout.sensitive]  # S may be protected here
         refuse_identifiers(source, free, companions=() if self.person else companions)
         key = key_from(words, "latent classes") if partition is None else partition.words
         fitted, weights = (design, None) if source is rows else (None, None)
@@ -243,23 +243,23 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             raise InvalidChannel(f"these latent classes were fitted with other settings: they have {other}")
         if partition is None:
             learned: dict[str, Any] = {"rows": fitted, "weights": weights, "edges": edges, "above": above}
-            # A profile that sums up other rows is a person's own.
+            # A profile that summarizes other rows belongs to one person.
             are_people = self.person is not None or bool(self.summaries)
             learned |= {"rows_are_people": are_people, "summaries": self.summaries, "kept": layout.keep}
             if self.record_dp is not None and self.n_classes == 1 and not extra_columns:
                 model = as_classes(table, edges)
             else:
                 model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
-            # A digest of all rows would change the class of each with any other one.
+            # With a digest of all rows, changing one row would change the class of every other row.
             partition = ClassPartition.from_model(model, key, table if source is rows else None)
         groups = partition.encode(table)
-        while True:  # whoever is in a class of few rows goes to the next likely one
+        while True:  # rows of a class with few rows go to their next likely class
             cells = partition.assign(table, first=numbers, groups=groups)
             cell_rows = np.bincount(cells if fitted is None else cells[fitted], minlength=partition.n_cells)
             if cell_rows.min() >= LEAST_ROWS or partition.n_cells == 1:
                 break
             fewest = cell_rows == cell_rows.min()
-            fewest[0] &= not fewest.all()  # of classes with equally few rows one stays
+            fewest[0] &= not fewest.all()  # if all classes have equally few rows, one stays
             partition = partition.drop_cells(fewest)
         row_cells = cells if source is rows else partition.assign(rows, first=numbers)
         bare = CellLayout.from_partition(layout, partition)
@@ -268,9 +268,9 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         )
 
     def _row_of_each_person(self, source: Mapping[str, Any], key: NoiseKey) -> tuple[Mask | None, Weights]:
-        """Rows for fitting classes, and their weights: one per person if people have several rows, otherwise all.
+        """Rows for fitting classes, and their weights: one row per person, or all rows if nobody has several.
 
-        Whatever counts rows from there on counts people.
+        All later counts of rows are then counts of people.
         """
         person = self.person_column
         people = None if person is None else self.people(source, person)
@@ -279,7 +279,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
     def resolve(
         self, spec: Specification, layout: Layout, counts: RowCounts, channel: Channel | None
     ) -> tuple[Specification, Layout]:
-        """Decide which classes are certified and which are kept."""
+        """Return the mechanism and classes to design for: certified, with kept columns, or plain."""
         assert isinstance(layout, FittedClasses)
         if len(layout.row_cells) < counts.table.n:
             note = f"the latent classes were fitted on a uniform sample of {len(layout.row_cells)} rows"
@@ -310,7 +310,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
     def _certificate_facts(
         self, spec: Specification, layout: FittedClasses, counts: ContingencyTable, n_design: int
     ) -> ReleaseFacts:
-        """Facts on why little can be certified, and on rows that no certificate covers."""
+        """Add facts on why little can be certified, and on rows that no certificate covers."""
         assert self.confidence is not None
         rows = counts.counts.sum(axis=1)
         limits = as_lift_budget(limits_for(spec.budget, counts.sensitive))
@@ -322,7 +322,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         return replace(spec.facts, warnings=(*spec.facts.warnings, *notes, *repeated), shortage=shortage)
 
     def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
-        """Return the release with the report on its generated rows."""
+        """Complete the release with the report on its generated rows."""
         layout, counts = release.layout, release.counts
         assert isinstance(layout, FittedClasses)
         assert counts is not None
@@ -330,17 +330,17 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         n_rows = counts.table.n
         replaced = layout.count_replaced_values(n_rows)
         facts = replace(release.report.facts, output="model", people=partition.people, replaced=replaced)
-        # No test on generated rows is valid, whatever share of the differences the channel leaves.
+        # Statistical tests on generated rows are invalid, even if the channel kept all differences.
         sections = tuple(section for section in release.report.sections if section.name != "power")
         report = replace(release.report, public=layout.read, facts=facts, sections=sections)
-        if self.confidence is not None:  # fresh rows certify in place of a set of distributions
+        if self.confidence is not None:  # held-out rows certify in place of a set of distributions
             report = report.replace_measures("worst_case", confidence=self.confidence)
         lost = {entry.column: entry.n_rows / n_rows for entry in replaced}
         report = with_columns(report, layout.column_counts(), release.channel, lost)
-        # Of the same classes under other limits nobody reads relations.
+        # Relations under other limits for the same classes are not reported.
         is_draft = options.classes is not None and not options.is_priced
         if layout.is_shuffled or not is_draft:
-            weighted = counts.table.row_counts  # the release has each row once, whatever its weight
+            weighted = counts.table.row_counts  # each row is released once, whatever its weight
             shares = release.joint.p_x if weighted is None else weighted.sum(axis=0) / n_rows
             relations = layout.pair_relations(release.channel.push(shares[None])[0], release.decode)
             report = with_relations(report, relations, lost, is_shuffled=layout.is_shuffled)
@@ -348,7 +348,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             if section.name == "guesses":
                 words = '"Before" is of latent classes (groups of similar rows); the raw rows reveal more.'
                 report = report.with_section(replace(section, words=f"{section.words} {words}"))
-        if self.person_column is None and self.promise is None:  # the figure is of people with one row each
+        if self.person_column is None and self.promise is None:  # the figure assumes one row per person
             report = report.with_section(Section("membership", "Who is in the data", partition.membership))
         report = report.with_section(_classes_section(partition, counts, layout.design))
         return replace(release, layout=layout.bare(), report=report)
@@ -368,7 +368,7 @@ def _check_kept(settings: Mapping[str, Any], budget: Budget, rule: str) -> None:
 
 
 def _kept_notes(layout: FittedClasses, counted: RowCounts) -> Iterator[str]:
-    """Warnings for a reader about kept columns."""
+    """Warnings about kept columns for a reader of the report."""
     public, rows = counted.table.public, counted.table.seen.sum(axis=0)
     of_values = np.bincount(public.group_by(layout.keep), rows)
     if n_rare := int(of_values[of_values < MIN_COUNT].sum()):
@@ -383,9 +383,9 @@ def _kept_notes(layout: FittedClasses, counted: RowCounts) -> Iterator[str]:
 
 
 def _design_written_classes(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:
-    """Compose a mechanism's channel with one that writes a class, as often as possible the row's own.
+    """Compose a mechanism's channel with a channel that writes a class, the row's own as often as possible.
 
-    Beside kept values it is one of the classes of rows that have them.
+    With kept columns, the written class is a class of rows with the same kept values.
     """
     channel = design(joint)
     mass = (channel.matrix * joint.p_x[:, None]).T
@@ -400,7 +400,7 @@ def _design_written_classes(joint: JointDistribution, design: Callable[..., Chan
 
 
 def _classes_section(partition: ClassPartition, counted: RowCounts, design: Mask | None) -> Section:
-    """Section of the report on the classes."""
+    """Section of the report about the latent classes."""
     words = (
         "Each row is released through its latent class, a group of similar rows. The public columns alone define the "
         "classes."

@@ -1,4 +1,4 @@
-"""Latent classes with the table that they were fitted on, and its counts, during the design of a channel."""
+"""Latent classes and their fitted table, with its counts, during the design of a channel."""
 
 from __future__ import annotations
 
@@ -38,34 +38,33 @@ if TYPE_CHECKING:
 
 # Cells that a certified response has where it is of use; a report of too few rows says how many they would take.
 FEWEST_CELLS = 8
-# Rows that are generated to see what they show of it, rows of it that they are compared with, and groups of
-# values by which.
+# Generated rows for measuring relations, rows of the table to compare with, and groups of values in the comparison.
 _GENERATED, _COMPARED, _GROUPS = 10_000, 50_000, 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittedClasses(CellLayout):
-    """Layout of latent classes with the table they were fitted on, during the design of a channel.
+    """Layout of latent classes with the table on which they were fitted, during the design of a channel.
 
-    Under differential privacy of whole rows that table is one of a private model; otherwise it is what is released.
+    Under differential privacy of whole rows, a private model generated this table; otherwise it is the released table.
     """
 
     partition: ClassPartition
-    source: Mapping[str, Any]  # the table they were fitted on, the sensitive columns in it
+    source: Mapping[str, Any]  # table on which classes were fitted, including the sensitive columns
     cells: NDArray[np.int32]
-    rows: Mapping[str, Any]  # the table that is released
+    rows: Mapping[str, Any]  # table to release
     row_cells: NDArray[np.int32]
-    design: Mask | None  # rows of it that design the channel, where the others certify
-    is_shuffled: bool = False  # whether generated rows stand in random order, so that none stands for a person
-    symbols: Alphabet | None = None  # that the channel is designed for
+    design: Mask | None  # rows of the table that design the channel, if the others certify
+    is_shuffled: bool = False  # whether generated rows are in random order, so that no row stands for a person
+    symbols: Alphabet | None = None  # columns for which the channel is designed
 
     @property
     def fitted(self) -> Mask | None:
-        """Rows that the classes were fitted on; None for all."""
+        """Mask of the rows on which the classes were fitted; None for all."""
         return self.design if self.rows is self.source else None
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
-        """Columns of a batch; for the released table itself the classes are known."""
+        """Columns of a batch, with stored classes if the batch is the released table itself."""
         return (
             self.cell_columns(source, self.row_cells)
             if source is self.rows
@@ -74,7 +73,7 @@ class FittedClasses(CellLayout):
 
     @cached_property
     def _codes(self) -> NDArray[np.int32]:
-        """Symbol of each row: its class, combined with kept values if there are any."""
+        """Number of each row's symbol: its class, combined with kept values if there are any."""
         if not self.keep or self.symbols is None:
             return self.cells
         return self.symbols.encode(self.cell_columns(self.source, self.cells))
@@ -84,7 +83,7 @@ class FittedClasses(CellLayout):
         return len(self.symbols) if self.keep and self.symbols is not None else self.partition.n_cells
 
     def bare(self) -> CellLayout:
-        """Layout without the table."""
+        """Return the layout without the table."""
         return CellLayout(*self.roles, partition=self.partition)
 
     def divide_counts(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -100,7 +99,7 @@ class FittedClasses(CellLayout):
         return self.profiles_of(self.read)
 
     def profiles_of(self, names: Collection[str]) -> Profiles:
-        """Profiles of some columns only."""
+        """Counts of the groups of values of some columns in each class; see `profiles`."""
         tables = [table.toarray() for name, table in self.column_counts(self.fitted) if name in names]
         starts = np.cumsum([0, *(len(table) for table in tables[:-1])])
         shares = [table.sum(axis=1) / table.sum() for table in tables]
@@ -109,7 +108,7 @@ class FittedClasses(CellLayout):
 
     @property
     def members(self) -> Mask:
-        """Classes below each node of a dendrogram of classes with similar rows, shape (n_nodes, n_classes)."""
+        """Mask of the classes below each node of a dendrogram of similar classes, shape (n_nodes, n_classes)."""
         k = self.partition.n_cells
         masks = list(np.eye(k, dtype=bool))
         if k > 1:
@@ -120,11 +119,11 @@ class FittedClasses(CellLayout):
         return np.array(masks)
 
     def column_counts(self, rows: Mask | None = None) -> Iterator[tuple[str, sparse.csr_array]]:
-        """Name of each column and counts of (X_j, class), X_j in at most 16 groups, shape (n_groups, n_classes)."""
+        """Yield each column's name and counts of (X_j, class), X_j in up to 16 groups, shape (n_groups, n_classes)."""
         return column_counts(self.read, self._groups, self._codes, self._n_symbols, rows)
 
     def count_replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
-        """Number of rows of each column written with another value, or with a number inside the edges."""
+        """Number of rows, per column, that are written with another value or with a number inside the edges."""
         part, entries = n_rows / max(len(self.cells), 1), []
         for column in self.partition.columns:
             if column.name in self.keep:
@@ -136,7 +135,7 @@ class FittedClasses(CellLayout):
     def pair_relations(self, p_y: Vector, decode: Callable[..., Mapping[str, Any]]) -> tuple[Relation, ...]:
         """Return the strength of each relation in rows generated from a seed; see `pair_relations`.
 
-        They are never released. P(y) is how often each symbol is, and they are what it is written as.
+        These rows are never released. ``p_y`` has the frequency of each symbol, and ``decode`` generates its rows.
         """
         place = np.linspace(0, 1, _GENERATED, endpoint=False)
         drawn = np.searchsorted(np.cumsum(p_y)[:-1], place, side="right").astype(np.int32)
@@ -149,7 +148,7 @@ class FittedClasses(CellLayout):
 
     @property
     def repeats(self) -> NDArray[np.int64]:
-        """Number of copies of each row, where rows differ if the group of some column does."""
+        """Number of copies of each row; rows are equal if their groups agree in all columns."""
         rows = np.stack(self._groups, axis=1).astype(np.int32)
         sizes = [int(groups.max()) + 1 for groups in self._groups]
         return np.bincount(distinct_rows(rows, sizes)[1])
@@ -164,7 +163,7 @@ class FittedClasses(CellLayout):
 
 
 def _row_groups(column: ArrowColumn, name: str) -> NDArray[np.int64]:
-    """Group of each row: about equal parts of an ordered column, otherwise the most frequent values."""
+    """Group of each row: equal parts of an ordered column, or the most frequent values of another column."""
     values, codes = ascending(column, name)
     levels = np.where(codes < 0, len(values), codes)
     counts = np.bincount(levels, minlength=len(values) + 1)
@@ -172,7 +171,7 @@ def _row_groups(column: ArrowColumn, name: str) -> NDArray[np.int64]:
 
 
 def _numbers(column: ArrowColumn) -> tuple[NDArray[Any], Mask]:
-    """Numbers in the order of the values, in the column's unit (so dates may have any year), and missing ones."""
+    """Values as numbers in the column's unit (so dates may have any year), and the mask of missing values."""
     column = decode_dictionary(column)
     is_missing = np.asarray(pc.is_null(column, nan_is_null=True))
     present = to_numbers(column.filter(pa.array(~is_missing)))
@@ -182,41 +181,40 @@ def _numbers(column: ArrowColumn) -> tuple[NDArray[Any], Mask]:
 
 
 def _common_groups(raw: ArrowColumn, other: ArrowColumn, name: str) -> tuple[Codes, ...]:
-    """Group of each row of a column and of another one, by the values of the first, whatever the classes' groups."""
+    """Groups of the rows of two columns by the values of the first, independent of the groups of the classes."""
     if is_ordered(raw.type, name):
         sides = [_numbers(column) for column in (raw, other)]
         known, counts = np.unique(sides[0][0][~sides[0][1]], return_counts=True)
-        group = np.append(group_levels(counts, is_ordered=True, most=_GROUPS), 0)  # of no value, where all are missing
-        # Missing values are a group of their own, but for a few, by which two columns would determine each other.
+        group = np.append(group_levels(counts, is_ordered=True, most=_GROUPS), 0)  # counts may be empty
+        # Missing values are a group, unless they are so few that two columns would determine each other by them.
         last = group.max() + (sides[0][1].mean() > 0.01)
         codes = [group[np.maximum(np.searchsorted(known, numbers, "right") - 1, 0)] for numbers, _ in sides]
         return tuple(np.where(is_missing, last, code) for code, (_, is_missing) in zip(codes, sides, strict=True))
     values, codes_raw = factorize(raw, name)
     counts = np.bincount(codes_raw[codes_raw >= 0], minlength=len(values))
-    group = np.append(group_levels(counts, is_ordered=False, most=_GROUPS), _GROUPS - 1)  # of all others the last
+    group = np.append(group_levels(counts, is_ordered=False, most=_GROUPS), _GROUPS - 1)  # the others
     others, codes_other = factorize(other, name)
     place = np.append(look_up(others, values), -1)[codes_other]
     return group[codes_raw], group[np.where(place < 0, len(values), place)]
 
 
 def user_edges(bins: Bins, column: Any) -> list[Any]:
-    """Declared edges of a public column, as numbers in the order of its values.
+    """Declared edges of a public column, as numbers on the scale of its values.
 
     Raises
     ------
     ColumnError
-        If they were learned, as classes do themselves, are calendar units of a text, or parts of
-        whole numbers.
+        If the edges were learned, are calendar units of a text column, or divide whole numbers at fractions.
     """
     if bins.learned:
         raise ColumnError(
-            f"bins of {bins.column!r} must be edges or a calendar unit here: latent classes cut this column themselves",
+            f"bins of {bins.column!r} must be edges or a calendar unit here: other cuts are learned by the classes",
             bins.column,
         )
     if bins.has_one_edge:
         raise ColumnError(
-            f"bins of {bins.column!r} need two or more edges here: a column that is generated needs its least and its "
-            "largest value, too",
+            f"bins of {bins.column!r} need two or more edges here: a generated column needs a least and "
+            "a largest value",
             bins.column,
         )
     if not isinstance(bins, DateBins):

@@ -60,15 +60,15 @@ class GaussianChannelParameters:
 class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
     """Add Gaussian noise to numeric columns, calibrated so that the channel's capacity is within a budget [WXH §5]."""
 
-    # Grid points are released as they are, none is pooled or unseen, and missing or infinite values are refused.
+    # Grid points are released unchanged, none is pooled or unseen, and missing or infinite values are refused.
     needs_sensitive = False
     takes_channel = False
-    # Numbers between declared bounds get noise: none of the table's is printed, and nobody is looked for in them.
+    # Numbers between declared bounds get noise: no number of the table is released, so nobody is identified by one.
     person = ROW
     handle_unknown = "error"
 
     def specification(self) -> Specification:
-        """Budget and mechanism."""
+        """Return the budget and the Gaussian mechanism, with the checked settings."""
         budget = as_capacity_budget(self.budget, "GaussianChannel")
         if not 0 < budget.nats < math.inf:
             raise InvalidParameter(
@@ -89,7 +89,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids})
 
     def _grid(self, name: str, column: ArrowColumn) -> Grid:
-        """Grid of a public column."""
+        """Grid of a public column, from its declared bounds and step."""
         pair = self.bounds.get(name) if isinstance(self.bounds, Mapping) else self.bounds
         if pair is None:
             raise ColumnError(
@@ -102,7 +102,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         return Grid.from_bounds(name, pair, step, self.points, column)
 
     def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
-        """Return the release with the channel on all grid points: it was designed on those that occur."""
+        """Return the release with the channel extended from the grid points that occur to all grid points."""
         noise = spec.mechanism
         assert isinstance(noise, _Noise)
         layout = release.layout
@@ -125,14 +125,14 @@ class _GridLayout(Layout):
 
 @dataclass(frozen=True)
 class _Noise:
-    """Mechanism of the Gaussian channel: Gaussian noise on every column, the capacity shared equally."""
+    """Mechanism that adds Gaussian noise to every column and divides the capacity equally among the columns."""
 
     capacity: float
     reach: float
     method: Literal["exact", "closed_form"]
 
     def __call__(self, joint: JointDistribution) -> Channel:
-        """Channel on the tuples that occur, over the alphabet of the grids."""
+        """Return the channel from the tuples that occur to all tuples of grid points."""
         full = self.grid_channel(joint.public.columns, joint.public.levels)
         rows = full.inputs.encode(joint.public.decode(np.arange(len(joint.public))))
         return Channel((full.stages[0].take(rows), *full.stages[1:]), joint.public, full.outputs)
@@ -140,7 +140,7 @@ class _Noise:
     def grid_channel(self, names: tuple[str, ...], levels: Sequence[Any]) -> Channel:
         """Channel on all tuples of grid points, given the grid of each column."""
         grids = tuple(tuple(level.to_pylist()) for level in levels)
-        # 1 and 1.0 are one key of a cache, but not one symbol.
+        # 1 and 1.0 are equal as keys of a cache, but differ as symbols.
         return _product(self, names, grids, tuple(isinstance(grid[0], int) for grid in grids))
 
 

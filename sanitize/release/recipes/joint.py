@@ -1,4 +1,4 @@
-"""Several groups of columns, each with its own channel, and kept columns, under one joint budget."""
+"""Recipe for several groups of columns, each with its own channel, and kept columns, under one joint budget."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
 
     @cached_property
     def parts(self) -> list[tuple[str, Recipe]]:
-        """Recipe of each part, by name.
+        """Return the recipe of each part, by name.
 
         Raises
         ------
         InvalidParameter
-            If a part is no pair, or cannot be one of a joint release.
+            If a part is not a pair, or its sanitizer cannot take part in a joint release.
         """
         entries = []
         for pair in self.sanitizers:
@@ -90,7 +90,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
 
     @property
     def bins(self) -> dict[str, Any]:
-        """Bins of all parts, by column."""
+        """Bins of the columns of all parts."""
         by_column: dict[str, Any] = {}
         for name, part in self.parts:
             part_bins = part.bins
@@ -162,7 +162,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 raise ColumnError(f"column {name!r} is released twice: name it in one part, or in keep", name)
             if name in sensitive:
                 raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
-        # Bins of a sensitive column are one part's or another's, but all parts must see the same symbols.
+        # Any part may give the bins of a sensitive column, but all parts must see the same symbols.
         for name, layout in layouts.items():
             part_bins = {column: bins[column] for column in (*layout.sensitive, *layout.public) if column in bins}
             layouts[name] = replace(layout, bins=part_bins)
@@ -171,7 +171,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
     def _with_columns(
         self, table: Table, sensitive: tuple[str, ...], keep: tuple[str, ...]
     ) -> list[tuple[str, Recipe]]:
-        """Parts, each with the names of its columns."""
+        """Return the parts with the names of their columns resolved."""
         open_ = [name for name, part in self.parts if part.public is None]
         if len(open_) > 1:
             raise ColumnError(f"parts {open_[0]!r} and {open_[1]!r} both have public=None; name their columns")
@@ -189,7 +189,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
     def resolve(
         self, spec: Specification, layout: Layout, counts: RowCounts, channel: Channel | None
     ) -> tuple[Specification, Layout]:
-        """Design the parts, each given the others."""
+        """Design every part given the others, and return the plan with the joint columns."""
         assert isinstance(layout, JointLayout)
         layout.check_distinct(counts.table)
         if channel is not None:
@@ -210,7 +210,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
 
 
 def _no_mechanism(_: JointDistribution) -> Channel:
-    """Mechanism of parts before they are designed."""
+    """Stand-in for the mechanism, which the plan of the parts replaces."""
     raise AssertionError("no channel is designed here")  # pragma: no cover
 
 

@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JointPart:
-    """A release that is measured together with others.
+    """A release that is to be measured together with others.
 
     Attributes
     ----------
     column : str
         Name of its symbols among those of all releases.
     stages : tuple of Stage
-        From the number of a symbol to what is drawn; none where the symbol itself is told.
+        Channel from the number of a symbol to the drawn symbol; empty if the symbol itself is released.
     """
 
     column: str
     stages: tuple[Stage, ...]
 
     def channels(self, symbols: Alphabet) -> list[Channel]:
-        """Channel from the symbols that occur to those that are drawn, if any are."""
+        """Channel of the part, from the symbols that occur to drawn symbols; none if nothing is drawn."""
         if not self.stages:
             return []
         first, *later_stages = self.stages
@@ -56,7 +56,7 @@ def side_by_side(public: Alphabet, releases: Sequence[JointPart]) -> Channel:
     Raises
     ------
     ColumnError
-        If the tuples would be too many.
+        If there are too many tuples.
     """
     by_column = {release.column: release for release in releases}
     groups = [(name,) for name in public.columns]
@@ -74,7 +74,7 @@ class JointLayout(Layout):
     Attributes
     ----------
     parts : dict of str to Layout
-        Layout of each part by name.
+        Layout of each part, by name.
     """
 
     parts: Mapping[str, Layout] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class JointLayout(Layout):
         return [part.public for part in self.parts.values()] + ([self.keep] if self.keep else [])
 
     def check_distinct(self, table: ContingencyTable) -> None:
-        """Refuse columns that hold a different value in most rows, if their distribution must be learned."""
+        """Refuse columns with a different value in most rows, if their distribution must be learned."""
         tables = marginal_tables(table, self.groups)
         for part, part_table in zip(self.parts.values(), tables, strict=False):
             part.check_distinct(part_table)
@@ -109,11 +109,11 @@ class JointPlan:
     Attributes
     ----------
     channel : Channel
-        On tuples of all columns.
+        Channel on tuples of all columns.
     channels : dict of str to Channel
-        Of each part by name.
+        Channel of each part, by name.
     facts : ReleaseFacts
-        What each part and each kept column tells by itself.
+        Leakage through each part and each kept column alone.
     """
 
     channel: Channel
@@ -134,18 +134,18 @@ class JointPlan:
         Raises
         ------
         BudgetExceeded
-            If a part exceeds the budget of its own.
+            If a part exceeds its own budget.
         ColumnError
             If the columns have too many combinations.
         """
         distribution = counts.to_joint()
         limits = limits_for(budget, distribution.sensitive)
-        # Symbols that only rows of weight 0 have are none of the distribution's.
+        # Symbols that occur only in rows of weight 0 are not in the distribution.
         rows, columns = counts.sensitive.union(distribution.sensitive)[2], counts.public.union(distribution.public)[2]
         weighty = counts.counts[np.ix_(rows, columns)]
         positive = replace(counts, sensitive=distribution.sensitive, public=distribution.public, counts=weighty)
         tables = marginal_tables(positive, layout.groups)
-        # Numbered by their columns, so that the order in which the parts were given decides nothing.
+        # Parts are numbered by their columns, so that the order in which they were given has no effect.
         order = sorted(range(len(parts)), key=lambda number: layout.groups[number])
         current = GivenDistribution.from_columns(distribution, [layout.groups[number] for number in order], layout.keep)
         part_channels: dict[str, tuple[Channel, ...]] = {}
@@ -186,7 +186,7 @@ def _part_lines(
     tables: Sequence[ContingencyTable],
     channels: Mapping[str, Channel],
 ) -> tuple[tuple[PartLeakage, ...], tuple[str, ...]]:
-    """Lines of the report on the leakage of each part alone, and notes on its design."""
+    """Return lines of the report on the leakage of each part alone, and notes on its design."""
     lines, warnings = [], []
     for (name, part), table in zip(parts, tables, strict=False):
         has_budget = part.budget is not None
@@ -209,7 +209,7 @@ def _part_lines(
 
 
 def _check_open(name: str, part: Recipe) -> None:
-    """Refuse a part that cannot be designed given other columns."""
+    """Refuse a part without a budget that cannot be designed given other columns."""
     if not part.takes_any_budget:
         raise InvalidParameter(
             f"part {name!r} has no budget, and {part.estimator()} cannot be designed given the other columns: give "

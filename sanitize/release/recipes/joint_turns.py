@@ -1,4 +1,4 @@
-"""Distribution of S and all columns of a joint release after some parts are released."""
+"""Design of the parts of a joint release in turns, each given what the others release."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from sanitize.core.joint import ContingencyTable
     from sanitize.release.fit import Recipe
 
-# Cells of P(s, what is released already, x) that a part is designed on: half a gigabyte.
+# Most cells of P(s, released symbols, x) from which a part is designed: half a gigabyte.
 _PART_CELLS = 1 << 26
-# Where a part keeps nothing, because its first two symbols no longer fit when its turn comes: ladders with random
-# weights, by their steps.
+# Further ladders with random weights, given by their numbers of steps. They run if a part keeps nothing because
+# separating its first two symbols no longer fits the budget at its turn.
 _BLURRED_LADDERS = (4, 3, 6, 2, 4, 3, 6, 2)
-_TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000  # sets of symbols that a turn judges, where its part does not say
+_TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000  # effort per turn, in sets of symbols examined, if the part sets none
 
 
 def sum_columns(cells: NDArray[Any], places: NDArray[Any], n: int) -> NDArray[Any]:
-    """Columns of cells summed by group, shape (n_s, n)."""
+    """Sum columns of cells by group, shape (n_s, n)."""
     sums = np.stack([np.bincount(places, weights=row, minlength=n) for row in cells])
     return sums if np.issubdtype(cells.dtype, np.floating) else np.rint(sums).astype(cells.dtype)
 
 
 @dataclass(frozen=True)
 class GivenDistribution:
-    """Distribution P(s, tuple) after some parts are released, with the kept columns unchanged.
+    """Distribution P(s, tuple) after the release of some parts, with the kept columns unchanged.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class GivenDistribution:
     tuples : Tuples
         Symbol of each part, and of the kept columns, in each of the n tuples.
     settled : frozenset of int
-        Parts that are as they are released; the others are as in the table.
+        Parts whose symbols are released ones; the other parts still have the symbols of the table.
     """
 
     pmf: NDArray[np.float64]
@@ -62,9 +62,9 @@ class GivenDistribution:
     def from_columns(
         cls, distribution: JointDistribution, groups: Sequence[Sequence[str]], keep: Sequence[str]
     ) -> GivenDistribution:
-        """Distribution of a table, with parts numbered like their groups of columns and kept columns as one more."""
+        """Distribution of a table; parts are numbered like their groups of columns, and kept columns come last."""
         tuples, _ = Tuples.from_alphabet(distribution.public, [*groups, keep] if keep else groups)
-        # In the order of these groups, so that sums are the same to the last digit however the distribution was given.
+        # Summed in the order of the groups, so that the last digits do not depend on how the distribution was given.
         rows = np.lexsort(tuples.codes.T[::-1]) if tuples.sizes else np.arange(len(tuples))
         settled = frozenset({len(groups)} if keep else ())
         return cls(distribution.pmf[:, rows], Tuples(tuples.codes[rows], tuples.sizes), settled)
@@ -72,7 +72,7 @@ class GivenDistribution:
     def cells(self, part: int, merged: Mapping[int, Channel]) -> NDArray[np.float64]:
         """Joint P(s, b, x) of an open part and the other released symbols b, shape (n_s, n_b, n_x).
 
-        ``merged`` has the channels, which draw nothing, of parts that b shall hold beside the settled ones.
+        ``merged`` has the deterministic channels of further parts, which b includes in addition to the settled ones.
         """
         columns, sizes = [], []
         for index in sorted({*self.settled, *merged}):
@@ -84,8 +84,8 @@ class GivenDistribution:
         n_x = self.tuples.sizes[part]
         if len(self.pmf) * len(before) * n_x > _PART_CELLS:
             raise ColumnError(
-                f"{n_x} symbols of one part cannot be designed given {len(before)} combinations of what is released "
-                "already: keep fewer columns, give the part a budget of its own, or bin and pool values first"
+                f"{n_x} symbols of one part cannot be designed given {len(before)} combinations of released symbols: "
+                "keep fewer columns, give the part a budget of its own, or bin and pool values first"
             )
         cells = places.astype(np.int64) * n_x + self.tuples.codes[:, part]
         return np.asarray(sum_columns(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x))
@@ -93,7 +93,7 @@ class GivenDistribution:
     def release_part(self, part: int, channels: Sequence[Channel]) -> GivenDistribution:
         """Distribution after a part is released: its merged symbols, or the output of a random channel."""
         first = channels[0].stages
-        # Printing a merged symbol draws inside its group and tells no more, but there are more printed symbols.
+        # Merged symbols suffice: the symbol written for a group is drawn inside it and reveals no more.
         merges = all(stage.is_deterministic for stage in first)
         stages = first if merges else [stage for channel in channels for stage in channel.stages]
         pmf, tuples = self.pmf, self.tuples
@@ -122,7 +122,7 @@ class OpenPart:
     table : ContingencyTable
         Counts of S and the part's columns.
     weight : float
-        What its share counts, and how large a share is fair.
+        Weight of the part's share in the mean; a part with a larger weight gets a larger share.
     """
 
     recipe: Recipe
@@ -139,11 +139,11 @@ class _State:
 
     @property
     def n_useful(self) -> int:
-        """Number of parts that keep something."""
+        """Number of parts that keep some information."""
         return sum(share > BUDGET for share in self.shares.values())
 
     def mean(self, parts: Mapping[int, OpenPart]) -> float:
-        """Weighted mean of the shares."""
+        """Weighted mean of the shares of information that the parts keep."""
         weights = np.array([part.weight for part in parts.values()])
         return float(weights @ [self.shares[number] for number in parts] / weights.sum())
 
@@ -151,21 +151,22 @@ class _State:
 def design_in_turns(
     current: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget
 ) -> dict[int, tuple[Channel, ...]]:
-    """Design the channel of every part, and the one that writes its output, so that all together meet the budget.
+    """Design the channels of all parts, and those that write their outputs, so that they meet the budget together.
 
-    All parts begin merged, which tells nothing. The budget rises in steps; at each, the part that keeps the least of
-    its columns for its weight is designed first, given what the others release, and a design that keeps more takes
-    the place of the one before. Any design is within a looser budget, so every state is within the joint budget. Of
-    several ladders the one with the largest weighted mean share is taken. Where a part keeps nothing, ladders with
-    random weights follow, and one is taken instead if its mean is larger and no fewer parts keep something. Ties and
-    random weights go by the numbers of the parts, which must not depend on the order they were given in.
+    All parts begin merged into one symbol, which reveals nothing. The budget rises in a ladder of steps. At each step,
+    parts are designed in turns, given what the others release, beginning with the part that keeps the smallest share
+    of its columns for its weight; a design that keeps more replaces the previous one. A design within a budget is
+    within every looser one, so every state meets the joint budget. Among several ladders, the one with the largest
+    weighted mean share is used. If a part keeps nothing, ladders with random weights follow; one of them is used
+    instead if its mean is larger and no fewer parts keep something. Ties and random weights depend on the numbers of
+    the parts, which must not depend on the order in which the parts were given.
 
     Parameters
     ----------
     current : GivenDistribution
-        Distribution of S and all columns, with the other parts released already.
+        Distribution of S and all columns, after the release of the other parts.
     parts : mapping of int to OpenPart
-        By number of the part in ``given``.
+        Parts to design, by their numbers in ``current``.
     budget : Budget
     """
     start = _least_share(current, budget)
@@ -174,7 +175,7 @@ def design_in_turns(
     with progress("joint release") as show:
 
         def climb(parts: Mapping[int, OpenPart], n_steps: int) -> _State:
-            """Design all parts in turns, at every step of the budget."""
+            """Design all parts in turns at every step of one ladder."""
             state = _State({}, dict.fromkeys(parts, 0.0))
             for step in range(1, n_steps + 1):
                 level = budget if step == n_steps else scale_budget(budget, start + (1 - start) * step / n_steps)
@@ -182,12 +183,12 @@ def design_in_turns(
                 show(f"step {step} of {n_steps}, mean share {state.mean(parts):.3f}")
             return state
 
-        # Steps in which the budget rises: with more no part can take all at once, with fewer each is used better.
+        # Steps of the ladders: with many, no part can use the whole budget at once; with few, each step is used better.
         states = [climb(parts, steps) for steps in (4, 2, 1)]
         state = max(states, key=lambda state: round(state.mean(parts), 9))
         if state.n_useful < len(parts):
             rng, states = np.random.default_rng(0), []
-            for steps in _BLURRED_LADDERS:  # random weights decide who goes first
+            for steps in _BLURRED_LADDERS:  # random weights decide which part goes first
                 chosen = rng.choice((0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), len(parts))
                 factors = dict(zip(sorted(parts), chosen.tolist(), strict=True))
                 weighed = {
@@ -204,7 +205,7 @@ def design_in_turns(
 
 
 def _least_share(current: GivenDistribution, budget: Budget) -> float:
-    """Least share of the budget that the released parts need, to some digits; 1 if they need all of it."""
+    """Least share of the budget within which the released parts are, to some digits; 1 if they need all of it."""
     before, places = current.tuples.select(sorted(current.settled))
     pmf = sum_columns(current.pmf, places, len(before))
     distribution = JointDistribution(
@@ -226,7 +227,7 @@ def _least_share(current: GivenDistribution, budget: Budget) -> float:
 def _turns(
     current: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget, state: _State, effort: float | None
 ) -> tuple[_State, bool]:
-    """Design every part once given the others, starting with the least share for its weight."""
+    """Design every part once, given the others, starting with the part that has the least share for its weight."""
     moved, before = False, state.shares
 
     def turn(number: int) -> tuple[float, float, int]:
@@ -239,7 +240,7 @@ def _turns(
         pairs, conditional = conditional_budget(current.cells(number, other_channels), part.table.public, budget)
         settings = (
             {"effort": effort} if getattr(part.recipe, "effort", 0) is None else {}
-        )  # where it has none of its own
+        )  # if the part has no effort of its own
         spec = part.recipe.with_changes(budget=conditional, **settings).specification()
         channels = design_channels(part.table, part.table.to_joint(), spec, pairs)
         share = _share(channels[0], part.table)

@@ -1,10 +1,11 @@
-"""Tree of columns [ChowLiu] from noisy counts only: rows drawn from it reveal nothing more about anybody.
+"""Tree model of the columns [ChowLiu], learned from noisy counts only: generated rows reveal no more than these counts.
 
-Rows are seen through looks, each of which takes a share of one level (`sanitize.release.recipes.record_dp.Looks`). The
-levels of d columns take d looks at counts, the pairs of the edges of a tree d - 1, and its edges d - 1 choices. A tree
-is built edge by edge: an edge scores Σ |N(a, b) - E(a, b)|, where E is what independent columns would have by the noisy
-counts of their levels, in whole numbers; a row changes every score by 1 at most. The pairs of an edge are the nearest
-ones to the noisy counts that have the noisy levels on both sides, from independent columns on by mirror descent.
+The model reads rows only through noisy looks, each of which uses a share of one privacy level
+(`sanitize.release.recipes.record_dp.Looks`). A table of d columns takes d looks at counts of levels, d - 1 looks at
+pairs of levels along the edges of the tree, and d - 1 choices of an edge. The tree is built edge by edge. An edge
+scores Σ |N(a, b) - E(a, b)|, where E is the count for independent columns, from the noisy counts of levels, in whole
+numbers; one row changes every score by at most 1. The pair distribution of an edge is found by mirror descent from
+independence: close to the noisy pair counts, among those with the noisy counts of levels as margins.
 """
 
 from __future__ import annotations
@@ -32,29 +33,29 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import NoiseKey
     from sanitize.core.alphabet import Alphabet
 
-# Of the level: what levels, the choice of edges and the pairs of an edge take.
+# Shares of the privacy level for counts of levels, choices of edges, and counts of pairs.
 _LEVELS, _CHOICE, _PAIRS = Fraction(1, 2), Fraction(1, 10), Fraction(2, 5)
-# What the chances of a level given one of its parent sum to, about.
+# Approximate sum of the whole-number chances of all levels given a level of the parent.
 WHOLE = 1 << 26
 _HALF = np.uint64(32)
-# Standard deviations of noise below which a count counts as one of many small ones.
+# Counts below this many standard deviations of the noise are treated as small counts, and averaged.
 _CLEAR = 3.0
-# Steps of mirror descent, their size, and rounds of fitting both margins in each.
+# Number and size of the steps of mirror descent, and rounds of fitting both margins in each step.
 _STEPS, _SIZE, _ROUNDS = 300, 4.0, 2
 _LEAST = 1e-12
-# Levels of a column that are all written by chances of their own, parts in which more are, and rows that no threshold
-# holds back.
+# Most levels of a column that are written as single groups, number of groups if there are more, and a number of rows
+# that passes every threshold.
 _OWN, _PARTS, _MANY = 100, 25, 1000
 
 
 class Look(Protocol):
-    """Noisy views of counts and scores of the rows, each for a share of one privacy level."""
+    """Noisy access to counts and scores of the rows, where each look uses a share of one privacy level."""
 
     def __call__(self, counts: NDArray[np.int64], share: Fraction) -> NDArray[np.int64]:
-        """Return counts with noise; one row more or less changes one count by 1."""
+        """Return counts with noise; one row more or less may change one count by 1."""
 
     def choose(self, scores: NDArray[np.int64], share: Fraction) -> int:
-        """Choose the position of a high score; one row more or less changes each score by at most 1."""
+        """Choose the position of a high score; one row more or less may change each score by at most 1."""
 
     def deviation(self, share: Fraction) -> float:
         """Standard deviation of the noise on a count."""
@@ -62,14 +63,14 @@ class Look(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PrivateModel:
-    """Columns in an order in which each is drawn given an earlier one.
+    """Tree model: columns in an order in which each is drawn given at most one earlier column.
 
     Attributes
     ----------
     order, parents : tuple of int
-        Columns, and of each the one that it is drawn given; -1 for none.
+        Columns in drawing order, and the parent on which each depends; -1 for none.
     chances : tuple of ndarray of int, shape (n_parent_levels, n_levels)
-        For each column its chances for each level of its parent.
+        Chances of the levels of each column, for each level of its parent.
     """
 
     order: tuple[int, ...]
@@ -97,22 +98,22 @@ class PrivateModel:
         noisy_counts: Mapping[int, NDArray[np.int64]],
         n_alone: int = 0,
     ) -> PrivateModel:
-        """Learn the model for a share of a level; the number of rows is public, all else is read through ``look``.
+        """Learn the model for a share of the privacy level; only the number of rows is read without noise.
 
         Parameters
         ----------
         codes : sequence of ndarray of int, shape (n,)
             Level of each row in each column.
         sizes : sequence of int
-            Levels of each column, whether or not a row has them.
+            Number of levels of each column, whether or not a row has them.
         ordered : sequence of bool
-            Whether they have an order.
+            Whether the levels of each column have an order.
         share : Fraction
         look : Look
         noisy_counts : mapping of int to ndarray of int
-            Noisy counts of the levels of some columns, by their places, which `share_of_levels` is left for.
+            Known noisy counts of the levels of some columns, by position, for which no further look is taken.
         n_alone : int
-            First columns that are drawn alone, without a look at their pairs.
+            Number of first columns that are drawn independently, without a look at their pairs.
         """
         n, d = len(codes[0]), len(codes)
         level_share = cls.share_of_levels(share, d)
@@ -154,16 +155,16 @@ class PrivateModel:
     def as_classes(
         self, alphabets: Mapping[str, Alphabet], table: Mapping[str, pa.Array], edges: Mapping[str, Sequence[Any]]
     ) -> LatentClassModel:
-        """Latent-class model with one class that writes rows of this model, for the columns of a table drawn from it.
+        """Convert the model to a latent-class model with one class that writes the same rows.
 
         Parameters
         ----------
         alphabets : mapping of name to Alphabet
-            Levels of each column of the model, in its order.
+            Levels of each column, in the order of the model.
         table : mapping of name to Arrow array
-            All columns but those drawn alone, which no other one is drawn given.
+            Table drawn from the model, without the columns that are drawn independently.
         edges : mapping of name to numbers
-            Of columns whose levels are bins.
+            Edges of the columns whose levels are bins.
         """
         names, columns = list(alphabets), dict[int, ClassColumn]()
         groups, margins, writers = dict[int, Codes](), dict[int, Vector](), list[Writer]()
@@ -187,7 +188,7 @@ class PrivateModel:
         return LatentClassModel((*table,), (*writers,), np.zeros(1, np.int32), 0, n_rows, settled=True, is_even=True)
 
     def draw(self, n: int, key: NoiseKey) -> list[Codes]:
-        """Draw this many rows, as levels in each column."""
+        """Draw rows, as levels in each column."""
         columns: list[Codes] = [np.zeros(n, np.intp)] * len(self.order)
         for number, parent, chances in zip(self.order, self.parents, self.chances, strict=True):
             words, width = key.words_at(number, np.arange(n)) >> _HALF, chances.shape[1]
@@ -197,14 +198,14 @@ class PrivateModel:
 
 
 def _to_whole_numbers(chances: Vector) -> NDArray[np.int64]:
-    """Chances of each line as whole numbers that sum to about 2**26, not all of them 0."""
+    """Convert the chances of each line to whole numbers that sum to about 2**26; no line becomes all 0."""
     result = np.rint(chances * WHOLE).astype(np.int64)
     result[~result.any(axis=1)] = 1
     return result
 
 
 def _level_counts(noisy: NDArray[np.int64], in_order: bool, clear: float, n: int) -> Vector:  # noqa: FBT001
-    """Counts of levels that sum to n; small counts are averaged, among neighbours if levels have an order."""
+    """Counts of levels that sum to n, from noisy counts; small counts are averaged, among neighbours if ordered."""
     if in_order:
         starts, filled, size = [0], 0, 0
         for place, count in enumerate(noisy.tolist()):
@@ -221,7 +222,7 @@ def _level_counts(noisy: NDArray[np.int64], in_order: bool, clear: float, n: int
 
 
 def _nearest_pairs(noisy: NDArray[np.int64], parent: Vector, child: Vector) -> Vector:
-    """Pair distributions with the given margins, close to the noisy counts: mirror descent from independence."""
+    """Find pair distributions close to noisy counts, with given margins, by mirror descent from independence."""
     n = parent.sum()
     pairs = np.outer(parent, child) / n
     for _ in range(_STEPS):
@@ -239,13 +240,13 @@ def _edges(
     share: Fraction,
     look: Look,
 ) -> list[tuple[int, int]]:
-    """Parent and child of each edge, parents first: each step chooses a high-scoring edge that adds a column."""
+    """Choose the edges of the tree as pairs of parent and child; each step adds a column by a high-scoring edge."""
     d = len(of_group)
     scores = np.zeros((d, d), np.int64)
     for parent in range(n_alone, d):
         for child in range(n_alone, parent):
             usual = np.rint(np.outer(of_group[parent], of_group[child]) / of_group[parent].sum()).astype(np.int64)
-            # Less what chance alone would show.
+            # The score is reduced by what chance alone would give.
             by_chance = int(np.sqrt(2 * usual / np.pi).sum())
             scores[parent, child] = scores[child, parent] = np.abs(pairs(parent, child) - usual).sum() - by_chance
     reached, tree = [n_alone], []
@@ -259,7 +260,7 @@ def _edges(
 def _class_column(
     name: str, alphabet: Alphabet, drawn: pa.Array, margin: Vector, edges: Sequence[Any] | None
 ) -> tuple[ClassColumn, Codes]:
-    """Column that writes each level of an alphabet, and the group of each; a bin is written as any number in it."""
+    """Column that writes each level of an alphabet, and the group of each level; bins are written as numbers inside."""
     place, levels = alphabet.codes[:, 0], alphabet.levels[0]
     is_missing = place == len(levels)
     if edges is not None:

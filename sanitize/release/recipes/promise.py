@@ -1,4 +1,4 @@
-"""Guarantees of differential privacy: what they protect, who qualifies, noisy counts, and sentences of reports."""
+"""Guarantees of differential privacy: protected values, conditions on settings, noisy counts, and report sentences."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport, ReleaseFacts
 
 
-# Noise is drawn for each of them in each cell, and so many rows of a secret are needed that more make no sense.
+# Most sensitive values: each cell has a noise draw for each value, and each value needs many rows.
 MOST_SECRETS = 64
 
 
 class DPGuarantee(ABC):
-    """Differential privacy at a level, with declared values: learning them from the rows would reveal people."""
+    """Differential privacy at a level, with declared values, because values learned from the rows may reveal people."""
 
     keyword: ClassVar[str]
-    exact: ClassVar[tuple[str, ...]] = ()  # measures that have no noise in them
+    exact: ClassVar[tuple[str, ...]] = ()  # measures that are free of noise
     eps: float
     delta: Any
     values: Mapping[str, Sequence[Any]]
-    ledger: Any  # one of levels, which stands above this room
+    ledger: Any  # a DPLedger, whose package imports this one
 
     def _declare(self) -> None:
         if self.ledger is not None and not hasattr(self.ledger, "book"):
@@ -72,30 +72,30 @@ class DPGuarantee(ABC):
     def look_at_order(
         self, order: OrderAudit, counts: ContingencyTable, secrets: Alphabet, key: NoiseKey
     ) -> tuple[DPGuarantee, OrderAudit]:
-        """Return the guarantee left after a look at the order of rows, and the noisy result of the look."""
+        """Return the guarantee that remains after a look at the order of rows, and the noisy result of this look."""
         raise InvalidParameter(f"{self.keyword} takes no look at the order of rows")
 
     @abstractmethod
     def section(self, report: LeakageReport, layout: Any) -> Section:
-        """Section of a report on the guarantee."""
+        """Write the report section about the guarantee."""
 
     def describe_people(self, report: LeakageReport, layout: Any) -> str:
         """Describe the guarantee for the people in the data; the default depends on how rows are written."""
         return report.facts.people
 
     def check_names(self, names: Sequence[str], kind: str) -> None:
-        """Refuse declared values of other columns."""
+        """Refuse values that are declared for columns of another role."""
         for name in self.values:
             if name not in names:
                 raise ColumnError(f"{self.keyword} declares values of {name!r}, which is not a {kind} column", name)
 
     def alphabet(self, layout: Layout, names: Sequence[str]) -> Alphabet:
-        """Alphabet of every combination of declared values of some columns, whether it occurs or not.
+        """Alphabet of all combinations of the declared values of some columns, including those that do not occur.
 
         Raises
         ------
         ColumnError, InvalidParameter
-            If one of them has no values declared, or one twice.
+            If a column has no declared values, or a value is declared twice.
         """
         levels = [self._levels(name, layout) for name in names]
         columns = zip(*product(*levels), strict=True)
@@ -106,7 +106,7 @@ class DPGuarantee(ABC):
         return result
 
     def secrets(self, layout: Layout) -> Alphabet:
-        """Alphabet of the sensitive columns."""
+        """Alphabet of the declared values of the sensitive columns."""
         n = int(np.prod([len(self._levels(name, layout)) for name in layout.sensitive]))
         if not 2 <= n <= MOST_SECRETS:
             raise InvalidParameter(
@@ -135,7 +135,7 @@ class DPGuarantee(ABC):
         return list(values)
 
     def declaration_error(self, name: str) -> ColumnError:
-        """Error for a row with an undeclared value; it names only the column."""
+        """Error for a row with an undeclared value, which names the column and no value."""
         return ColumnError(
             f"column {name!r} has rows with a value, or a missing one, that {self.keyword} does not declare; "
             "declare all values that may occur, None among them if some are missing",
@@ -144,7 +144,7 @@ class DPGuarantee(ABC):
 
 
 class NoisyCounts(NamedTuple):
-    """Noisy counts of (sensitive value, cell) of design rows and other rows, and the distribution of the noise."""
+    """Noisy counts of (sensitive value, cell) for design rows and other rows, with the distribution of the noise."""
 
     design: NDArray[np.int64]
     holdout: NDArray[np.int64]
@@ -153,7 +153,7 @@ class NoisyCounts(NamedTuple):
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that would read protected data other than through noisy counts."""
+    """Refuse settings under which protected data would be read without noise."""
     is_of_rows = settings.get("record_dp") is not None
     name, whom = ("record_dp", "RecordDP") if is_of_rows else ("secret_dp", "SecretDP")
     promise = settings[name]
@@ -186,7 +186,7 @@ def require_confidence(confidence: float | None, name: str) -> None:
 
 
 def check_order(order: str, name: str) -> None:
-    """Refuse to keep the order of rows, which needs a look at every sensitive value."""
+    """Refuse to keep the order of rows, because checking it needs every sensitive value."""
     if order != "shuffle":
         raise InvalidParameter(
             f"rows='keep' looks at every sensitive value; use rows='shuffle', the default, with {name}"
@@ -194,7 +194,7 @@ def check_order(order: str, name: str) -> None:
 
 
 def noise_key(source: Randomness, name: str) -> NoiseKey:
-    """Key for the noise on counts: from the user, from the operating system, or from a seed."""
+    """Key for the noise on counts: the user's, a random one, or one from a seed."""
     words = random_words(source)
     if isinstance(words, NoiseKey):
         return words
@@ -204,18 +204,18 @@ def noise_key(source: Randomness, name: str) -> NoiseKey:
 
 
 def with_level(facts: ReleaseFacts, promise: DPGuarantee, *, seeded: bool) -> ReleaseFacts:
-    """Facts of a release with noisy counts; a seed would undo the noise."""
+    """Facts of a release with the level of its noisy counts, and a warning if a seed would undo the noise."""
     name = promise.keyword
     void = (
         f"{name} is void: the noise on the counts came from random_state=<int>, and anyone who guesses it can remove it"
     )
-    notes = (*facts.warnings, f"{void} off") if seeded else facts.warnings
+    notes = (*facts.warnings, void) if seeded else facts.warnings
     level: dict[str, Any] = {name: (promise.eps, promise.delta)}
     return replace(facts, **level, warnings=notes)
 
 
 def with_promise(release: FittedRelease, promise: DPGuarantee, layout: Any) -> FittedRelease:
-    """Release whose report states the guarantee and calls figures from noisy counts estimates."""
+    """Return the release with a report that states the guarantee and marks figures from noisy counts as estimates."""
     report, counts = release.report, release.counts
     assert isinstance(counts, NoisyRowCounts)
     measures = tuple(line if line.name in promise.exact else replace(line, kind="estimate") for line in report.measures)
@@ -225,13 +225,13 @@ def with_promise(release: FittedRelease, promise: DPGuarantee, layout: Any) -> F
     if isinstance(noise, CountNoise):
         figure = ("noise on each count (standard deviation, rows)", noise.variance**0.5)
         section = replace(section, rows=(*section.rows, figure))
-    if report.confidence is None:  # of a population that noisy counts are drawn from nothing is known
+    if report.confidence is None:  # noisy counts are not a sample of any population
         report = report.replace_measures("worst_case").with_section(_spread_section(release))
     return replace(release, report=replace(report, sections=(section, *report.sections)))
 
 
 def _spread_section(release: FittedRelease) -> Section:
-    """Section for the owner on the distance of these rows from the noisy counts, which no declaration covers."""
+    """Section for the owner on how far lifts of these rows may be from those of the noisy counts."""
     words = (
         "The limit holds for counts with noise. A lift of these rows may be so many times that of the noisy counts, "
         "for the released value of which least is certain, at two standard deviations of the noise."
@@ -260,9 +260,9 @@ class NoisyRowCounts(RowCounts):
     Attributes
     ----------
     noisy : NoisyCounts
-        Of the rows of the design and of the others, whose sum ``table`` is.
+        Noisy counts of the design rows and of the other rows; ``table`` holds their sum.
     shares : ndarray of shape (n_x,)
-        Of the noise of each public symbol, below 1 for rare ones, which have noise together.
+        Share of each public symbol in the noise of its cell; below 1 for rare symbols, which share one cell.
     """
 
     noisy: NoisyCounts = field(kw_only=True)
@@ -271,22 +271,22 @@ class NoisyRowCounts(RowCounts):
 
     @property
     def exact(self) -> ContingencyTable:
-        """Exact counts, for the second pass only, which must see the same rows again."""
+        """Exact counts, used only to check that the second pass reads the same rows."""
         return self._exact
 
 
 def add_noise(
     layout: Layout, counts: RowCounts, promise: DPGuarantee, source: Randomness, min_count: int = 0
 ) -> NoisyRowCounts:
-    """Replace exact counts by noisy ones, without recording how many sensitive values were clipped.
+    """Return noisy counts in place of exact ones, without the number of clipped sensitive values.
 
-    Of public symbols in fewer rows than ``min_count`` all together get noise: none of them is a cell of its own. A
-    ledger books the fit before anything of it is seen.
+    Public symbols with fewer than ``min_count`` rows share one cell, which gets noise as a whole. A ledger records the
+    fit before any result is visible.
 
     Raises
     ------
     ColumnError
-        If a row has a secret that was not declared; it names the column alone.
+        If a row has an undeclared sensitive value; the message names only the column.
     """
     if promise.ledger is not None:
         promise.ledger.book(promise)
@@ -294,7 +294,7 @@ def add_noise(
     key = partial(noise_key, source, promise.keyword)
     if order is not None:
         promise, order = promise.look_at_order(order, exact, secrets, key())
-    design = getattr(layout, "design", None)  # of fitted classes that are certified
+    design = getattr(layout, "design", None)  # for certified latent classes
     if design is None:
         public, (noisy, shares) = exact.public, _pool_noise(promise, exact, secrets, key(), min_count)
         table = noisy.design
@@ -303,7 +303,7 @@ def add_noise(
         public = Alphabet.from_table(
             {layout.public[0]: np.arange(classes.partition.n_cells, dtype=np.int32)}, layout.public
         )
-        if design.all():  # of one class nothing is counted but its model's rows
+        if design.all():  # with a single class, only rows of its model are counted
             rows = np.bincount(secrets.encode(layout.columns(classes.source)), minlength=len(secrets))[:, None]
             noisy = NoisyCounts(rows - rows // 2, rows // 2, (rows // 2).astype(float), None)
         else:
@@ -335,7 +335,7 @@ def _pool_noise(
 def _exact_counts(
     layout: FittedClasses, counts: ContingencyTable, promise: DPGuarantee, secrets: Alphabet
 ) -> NDArray[np.int64]:
-    """Exact counts of (part, declared sensitive value, cell); the parts are the design rows and all others."""
+    """Exact counts of (part, declared sensitive value, cell), where the parts are design rows and other rows."""
     result = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)
     place, cells = places(counts.sensitive, promise, secrets), np.array(counts.public.symbols, np.intp)
     result[:, place[:, None], cells] = layout.divide_counts(counts)
@@ -354,7 +354,7 @@ def places(seen: Alphabet, promise: DPGuarantee, secrets: Alphabet) -> NDArray[n
 
 
 def _each_once(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Counts with at least one row per line, as a distribution needs; the row comes from the column's largest count."""
+    """Counts with at least one row per line, as a distribution needs; it is taken from the column's largest count."""
     result = counts.copy()
     cell = int(result.sum(axis=0).argmax())
     for secret in np.flatnonzero(result.sum(axis=1) == 0):

@@ -1,4 +1,4 @@
-"""Differential privacy of whole rows: rows of a private model replace the table's, with sentences of reports."""
+"""Differential privacy of whole rows, by rows from a private model, and the report sentences about it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.tables.columns import ArrowColumn
 
-# Share of the rows that all is learned from, and of ε that their counts of (secret, cell) take from the model, as do
-# those of values where some are not declared.
+# Share of the rows from which everything is learned. Share of ε that their counts of (secret, cell) take from the
+# model; counts that find undeclared values take as much.
 RECORD_SHARE = 0.5
 _CELLS, _VALUES = Fraction(3, 20), Fraction(1, 5)
-# Nats: of smaller levels noise drowns any table.
+# In nats: at smaller levels, the noise drowns any table.
 _LEAST = 1e-6
-# Parts of 1 in which the rate of a choice is counted.
+# Denominator of the rate of a choice, which is a fraction.
 _FINE = 1 << 30
 
 
@@ -50,36 +50,37 @@ _FINE = 1 << 30
 class RecordDP(DPGuarantee):
     """Differential privacy of whole rows in everything that is published, as ``record_dp=`` of an estimator.
 
-    Half of the rows, chosen by position, give noisy counts of values, of pairs and of secrets in classes, and nothing
-    else; a private model of all columns follows, and the classes are fitted to rows drawn of it. The other half
-    certifies, by noisy counts too. With ``n_classes=1`` there is nothing to certify: all rows give the counts, and the
-    rows written are those of the model. So everything but the symbols drawn for the rows is 2ε-differentially private
-    for another row in place of one: whatever anybody computes from the file is at most e^(upper + 2ε) times as likely
-    as without knowing a row's secret, to anybody who knows none of its other columns.
+    Half of the rows, chosen by position, are read only through noisy counts of values, of pairs, and of sensitive
+    values in classes. A private model of all columns is learned from these counts, and classes are fitted to rows drawn
+    from the model. The other half certifies the release, also through noisy counts. With ``n_classes=1`` there is
+    nothing to certify: all rows give the counts, and the model's rows are written. So everything except the symbols
+    drawn for the rows is 2ε-differentially private when one row is replaced by another. For anybody who knows none of
+    the other columns of a row, its secret makes any outcome computed from the file at most e^(upper + 2ε) times as
+    likely as it is without knowing the secret.
 
-    With a δ the noise is discrete Gaussian, which is smaller for more than a few columns, and public columns need not
-    be declared. The values of those that are not are the ones of which the rows, counted with noise, are so many that a
-    value of one row gets that far with a probability of δ/2 in all such columns together; the others are written as
-    missing. All but the symbols is (2ε, δ (1 + e^ε))-private then, and the file so much as likely but for a probability
-    of δ (1 + e^(upper + ε)).
+    With a δ, the noise is discrete Gaussian, which is smaller for more than a few columns, and public columns need not
+    be declared. The values of an undeclared column are then those whose noisy count exceeds a threshold, which a value
+    of one row passes with probability at most δ/2 in all such columns together; other values are written as missing.
+    Everything except the symbols is then (2ε, δ (1 + e^ε))-private, and the bound e^(upper + 2ε) holds except for a
+    probability of δ (1 + e^(upper + ε)).
 
-    The number of rows is public, and so are the names and types of the columns: nothing is promised for a row more or
-    less, which moves others from one half to the other. A value that a declared column does not have is refused, by an
-    error that names its column: that error is for the owner alone. Each further fit of the same table costs as much.
+    The number of rows is public, and so are the names and types of the columns. Adding or removing a row is not
+    covered, because it moves other rows from one half to the other. An undeclared value in a declared column raises an
+    error that names the column, which is for the owner alone. Each further fit of the same table costs as much again.
 
     Parameters
     ----------
     eps : float
-        Level in nats, > 0; another row in place of one costs it twice, once for what leaves the counts of its half and
-        once for what comes.
+        Level in nats, > 0. Replacing a row costs twice the level: once for the row that leaves the counts of its half,
+        and once for the row that enters.
     values : dict of column to list of values
-        Values that each column may have, sensitive or not, None for missing. A column with ``bins`` has their
-        intervals, and ``[None]`` where values may be missing; values outside of the edges count as the nearest.
+        Values that each column may have, sensitive or not; None stands for missing. For a column with ``bins``, the
+        intervals are the values, and ``[None]`` allows missing ones; values outside the edges go to the nearest one.
     delta : float
-        Probability of more, far below one over the rows; the noise is the smaller for it. At 0 every column needs its
-        values, or bins.
+        Probability that the level is exceeded, far below one over the number of rows; a larger δ allows less noise. At
+        0, every column needs declared values or bins.
     ledger : DPLedger, optional
-        Books every fit, and refuses one that is beyond its total.
+        Records every fit, and refuses a fit that exceeds its total.
 
     Notes
     -----
@@ -111,16 +112,16 @@ class RecordDP(DPGuarantee):
         self._declare()
 
     def success_bound(self, chance: float) -> float:
-        """Largest success probability of an attack on a row, given its success when another row takes that place.
+        """Largest success probability of an attack on a row, given its success probability without this row.
 
-        Whoever makes it may know all other rows, and everything that is published but the symbol drawn for this row.
-        Which of k rows somebody has, a secret, a whole row within a distance: each has its chance without the row. The
-        exact noise on counts gives less than the level of 2ε does.
+        The attacker may know all other rows, and everything that is published except the symbol drawn for this row. The
+        attack may guess which of k rows somebody has, a sensitive value, or a whole row within a distance. The exact
+        distribution of the noise gives a smaller bound than the level 2ε alone.
 
         Parameters
         ----------
         chance : float
-            Between 0 and 1.
+            Success probability if another row takes the place, between 0 and 1.
 
         Notes
         -----
@@ -142,17 +143,17 @@ class RecordDP(DPGuarantee):
         return min(1.0, power + self.delta * (1 + exp(self.eps)))
 
     def add_noise(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
-        """Add independent noise to counts; the design's counts use the part of ε that its model left."""
+        """Add independent noise to counts; the counts of the design use the share of ε that the model left."""
         level = Fraction(self.eps)
         design = self.look(key.derive("cells"))(tables[0], _CELLS)
         fresh = Looks(key.derive("fresh cells"), self.eps, None)(tables[1], Fraction(1))
-        n_design, n_fresh = (int(table.sum()) for table in tables)  # of the rows by position: public
+        n_design, n_fresh = (int(table.sum()) for table in tables)  # public: it is the share of rows by position
         return NoisyCounts(
             whole(design, n_design), whole(fresh, n_fresh), fresh.astype(float), RowNoise(level, n_fresh)
         )
 
     def describe_people(self, report: LeakageReport, layout: CellLayout) -> str:
-        """State the theorem in a sentence."""
+        """Describe the guarantee for the people in the data, as sentences of a report."""
         most, _, beyond = self._bounds(report, layout)
         words = (
             f"Whatever anybody computes from the file makes a row's sensitive value at most {times_up(most)} times as "
@@ -164,17 +165,17 @@ class RecordDP(DPGuarantee):
         """Largest log increase and decrease of a file's probability by one row's sensitive value; and the δ."""
         assert report.budget is not None
         budget, level = as_lift_budget(loosest(report.budget)), 2 * self.eps
-        # One cell tells nothing of its rows.
+        # With a single cell, the symbols reveal nothing about their rows.
         upper, lower = (0.0, 0.0) if layout.partition.n_cells == 1 else (budget.upper, budget.lower)
         beyond = f", but for a probability of {self._delta_term(upper)}" if self.delta else ""
         return upper + level, -lower - level, beyond
 
     def _delta_term(self, upper: float) -> str:
-        """Largest contribution of δ, δ (1 + e^(upper + ε)), rounded up: for one row more and for one less."""
+        """Largest contribution of δ, δ (1 + e^(upper + ε)), rounded up: for one row more and one row less."""
         return times_up(min(log(self.delta) + float(np.logaddexp(0, upper + self.eps)), 0.0))
 
     def section(self, report: LeakageReport, layout: CellLayout) -> Section:
-        """Section on the guarantee for each row."""
+        """Write the report section about the guarantee for each row."""
         assert report.confidence is not None
         most, least, beyond = self._bounds(report, layout)
         level = f"{2 * self.eps:g}"
@@ -202,14 +203,14 @@ class RecordDP(DPGuarantee):
     def learn_model(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
     ) -> tuple[PrivateModel, dict[str, Alphabet]]:
-        """Private model of the chosen rows, and the alphabet of each of its columns.
+        """Learn a private model of the chosen rows; return it with the alphabet of each of its columns.
 
-        Where all rows are chosen nothing certifies, and the sensitive columns are drawn alone: they are not written.
+        If all rows are chosen, no rows certify, and sensitive columns, which are not written, are drawn independently.
 
         Raises
         ------
         ColumnError
-            If a row has a value that was not declared; it names the column alone.
+            If a row has an undeclared value; the message names only the column.
         """
         names = (*layout.sensitive, *layout.public)
         self.check_names(names, "sensitive or public")
@@ -219,7 +220,7 @@ class RecordDP(DPGuarantee):
         alphabets = {name: self.alphabet(layout, [name]) for name in names if name not in undeclared}
         of_model, noisy_counts = 1 - _CELLS * (not is_all) - _VALUES * bool(undeclared), {}
         for name in undeclared:
-            # One look finds the values and counts them for the model.
+            # A single look finds the values and also serves as their counts in the model.
             share = _VALUES / len(undeclared) + PrivateModel.share_of_levels(of_model, len(names))
             column = columns[name].filter(pa.array(chosen))
             at = len(alphabets)
@@ -230,7 +231,7 @@ class RecordDP(DPGuarantee):
             place = entry.encode({name: columns[name]})
             if (place < 0).any() and name not in undeclared:
                 raise self.declaration_error(name)
-            # The last level of a column whose values are found is a missing one, for all others too.
+            # The last level of a column with found values is missing, which also stands for all values not found.
             codes.append(np.where(place < 0, len(entry) - 1, place)[chosen].astype(np.intp))
         sizes = [len(alphabet) for alphabet in alphabets.values()]
         ordered = [name in layout.bins or is_ordered(entry.levels[0].type, name) for name, entry in alphabets.items()]
@@ -238,7 +239,7 @@ class RecordDP(DPGuarantee):
         return PrivateModel.learn(codes, sizes, ordered, of_model, look, noisy_counts, n_alone), alphabets
 
     def look(self, key: NoiseKey, *, finds_values: bool = False) -> Looks:
-        """Noisy views for shares of ε or, with δ, of the ρ that implies (ε, δ), or (ε, δ/2) if values are found too."""
+        """Noisy access to rows for shares of ε or, with δ, of the ρ for (ε, δ), or for (ε, δ/2) if values are found."""
         return Looks(key, self.eps, self.rho(self.delta / 2 if finds_values else self.delta))
 
     def rho(self, delta: float) -> float | None:
@@ -248,7 +249,7 @@ class RecordDP(DPGuarantee):
     def model_rows(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
     ) -> tuple[dict[str, pa.Array], Callable[..., LatentClassModel]]:
-        """Rows from a private model of the chosen rows, equal in number, and the classes of the model."""
+        """Draw as many rows as were chosen from a private model of these; return them with the classes of the model."""
         model, alphabets = self.learn_model(layout, source, chosen, key)
         drawn = model.draw(len(chosen), key.derive("rows of the model"))
         rows = {
@@ -259,21 +260,22 @@ class RecordDP(DPGuarantee):
 
 
 class Looks:
-    """Noisy views of counts and scores, each with independent noise, even if counts repeat or a key is reused.
+    """Noisy access to counts and scores; every look has independent noise, even if counts or keys repeat.
 
-    Each takes a share of a level, which is ε or, where there is a ρ, zero-concentrated: geometric noise or a discrete
-    Gaussian of variance 1/(2ρ), and the exponential mechanism of ε or of √(8ρ), which is ε²/8-concentrated.
+    Each look uses a share of a level. If the level is ε, counts get geometric noise and choices use the exponential
+    mechanism of ε. If the level is a zero-concentrated ρ, counts get discrete Gaussian noise of variance 1/(2ρ) and
+    choices the exponential mechanism of √(8ρ), because the mechanism of ε is ε²/8-concentrated.
     """
 
     def __init__(self, key: NoiseKey, eps: float, rho: float | None) -> None:
         self._key, self._eps, self._rho, self._looks = key, Fraction(eps), rho, 0
 
     def __call__(self, counts: NDArray[np.int64], share: Fraction) -> NDArray[np.int64]:
-        """Add noise to counts."""
+        """Return counts with noise for a share of the level."""
         return counts + self.noise(share).draw(self._next_key(counts), counts.size).reshape(counts.shape)
 
     def choose(self, scores: NDArray[np.int64], share: Fraction) -> int:
-        """Position of a score, by the exponential mechanism; one row more or less changes each score by at most 1."""
+        """Choose the position of a high score by the exponential mechanism; one row changes each score by at most 1."""
         rate = share * self._eps / 2
         if self._rho is not None:
             rate = Fraction(floor(_FINE * (2 * float(share) * self._rho) ** 0.5), _FINE)
@@ -288,7 +290,7 @@ class Looks:
         return float(self.noise(share).variance ** 0.5)
 
     def noise(self, share: Fraction) -> Gaussian | Geometric:
-        """Noise on each count of a view."""
+        """Distribution of the noise on each count of a look."""
         if self._rho is None:
             return Geometric(share * self._eps)
         return Gaussian(Fraction(floor(64 / (2 * float(share) * self._rho) ** 0.5) + 1, 64))
@@ -301,11 +303,11 @@ class Looks:
 def _find_values(
     column: ArrowColumn, name: str, share: Fraction, delta: float, look: Looks
 ) -> tuple[Alphabet, NDArray[np.int64]]:
-    """Values with noisy counts above a threshold, which a single row's value passes with probability δ; and None.
+    """Return values with noisy counts above a threshold, then None, and their noisy counts.
 
-    And these counts: None has all other rows, whose number is public.
+    A value of a single row passes the threshold with probability δ. None counts all other rows, by their public total.
 
-    P(1 + z > t) = P(z >= t) <= exp(-t²/2σ²); values that no row has are not looked at.
+    P(1 + z > t) = P(z >= t) <= exp(-t²/2σ²); values that no row has are not considered.
     """
     values, counts = categories(column, name)
     least = floor(look.deviation(share) * (-2 * log(delta)) ** 0.5) + 1
@@ -320,7 +322,7 @@ def _find_values(
 def decode_levels(
     layout: Layout, alphabet: Alphabet, codes: NDArray[np.intp], dtype: pa.DataType, key: NoiseKey
 ) -> pa.Array:
-    """Values of drawn levels: declared ones, or uniform between the edges of a bin."""
+    """Convert drawn levels to values: declared values, or uniform numbers between the edges of a bin."""
     name, levels, place = alphabet.columns[0], alphabet.levels[0], alphabet.codes[codes, 0]
     missing = place == len(levels)
     indices = mask_values(np.where(missing, 0, place), missing)

@@ -1,4 +1,4 @@
-"""Differential privacy of each row's sensitive value: its noise, and sentences of reports."""
+"""Differential privacy of each row's sensitive value: noise, and report sentences."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
 
 
-# Rows: more noise than that leaves nothing to certify, and of less there is no Gaussian.
+# Largest standard deviation of the noise, in rows: more leaves nothing to certify.
 _LARGEST_SIGMA, _LEAST_SIGMA = 1e3, 1 / 64
-# Of so many parts of ε the look at the order of rows takes one.
+# The look at the order of rows uses one part of this many parts of ε.
 ORDER_PART = 4
 
 
@@ -41,35 +41,35 @@ ORDER_PART = 4
 class SecretDP(DPGuarantee):
     """Differential privacy of each row's sensitive value in everything published, as ``secret_dp=`` of an estimator.
 
-    Counts of secrets get noise before a design, a verdict, a report or a message sees them, so all of these together
-    are (ε, δ)-private between tables in which one row's secret is another declared value, and all else is the same. One
-    row a person. Each further fit of the same table costs (ε, δ) again.
+    Counts of sensitive values get noise before a design, a verdict, a report or a message uses them. So all of these
+    together are (ε, δ)-private between tables that differ only in the sensitive value of one row, both declared. Each
+    row must be one person. Each further fit of the same table costs (ε, δ) again.
 
     Theorem. Let tables with public columns x and sensitive values s and s' differ in one row's sensitive value, and let
-    R be everything that is published of a fit: the released rows in their order, kept columns, channel, report, footer.
+    R be everything published about a fit: the released rows in their order, kept columns, channel, report, footer.
     Then P(R in E | x, s) <= e^ε P(R in E | x, s') + δ for every event E. Proof: noisy counts N of (s, x) are
     (ε, δ)-private, since one of them grows by 1 and one of the same x shrinks by 1 (``sanitize._util.sampling``). The
     channel M(N) is a function of N and of public values, and each row is drawn from the line M(N)(. | x_i) of its own
     public values by a key that neither table decides. So R is made of N, x and that key alone: post-processing. Rows
     may keep their order, as somebody who knows all other rows learns from them no more than from N.
 
-    Where a file keeps the order of its rows, a quarter of ε goes to counts by block of rows, which stand in for the
-    look at whether the order alone exceeds the limit; both counts together are (ε, δ)-private by composition.
+    If a file keeps the order of its rows, noisy counts by block of rows decide whether the order alone exceeds the
+    limit. They use a quarter of ε; both kinds of counts together are (ε, δ)-private by composition.
 
-    The noise is two-sided geometric [GRS], under which δ is 0, or discrete Gaussian [CKS] where that is the smaller
-    one, which takes a δ above ε/250.
+    The noise is two-sided geometric [GRS], for which δ is 0, or discrete Gaussian [CKS] if this is smaller, which takes
+    a δ above ε/250.
 
     Parameters
     ----------
     eps : float
         Level in nats, > 0.
     delta : float
-        Probability of more, far below one over the rows.
+        Probability that the level is exceeded, far below one over the number of rows.
     values : dict of column to list of values
-        Values that each sensitive column may have, None for missing, all of which are public. A column with ``bins``
-        is left out: it has their intervals, and no missing value. Values that few rows have leave little to certify.
+        Values that each sensitive column may have, which become public; None stands for missing. Leave out a column
+        with ``bins``: its intervals are its values, without missing ones. Values with few rows leave little to certify.
     ledger : DPLedger, optional
-        Books every fit, and refuses one that is beyond its total.
+        Records every fit, and refuses a fit that exceeds its total.
 
     Examples
     --------
@@ -92,13 +92,13 @@ class SecretDP(DPGuarantee):
         self._declare()
 
     def noise(self, n_secrets: int) -> CountNoise:
-        """Noise on the counts of this many sensitive values."""
+        """Distribution of the noise on counts of this many sensitive values."""
         return _noise(self.eps, self.delta, n_secrets)
 
     def look_at_order(
         self, order: OrderAudit, counts: ContingencyTable, secrets: Alphabet, key: NoiseKey
     ) -> tuple[SecretDP, OrderAudit]:
-        """Return the guarantee with three quarters of its ε, and noisy counts by block of rows for the rest."""
+        """Return the guarantee with three quarters of ε, and noisy counts by block of rows, which use the rest."""
         look = Fraction(self.eps) / ORDER_PART
         rest = float(Fraction(self.eps) - look)
         if Fraction(rest) + look > Fraction(self.eps):
@@ -108,12 +108,12 @@ class SecretDP(DPGuarantee):
         return replace(self, eps=rest), NoisyOrderAudit.from_audit(order, counts.sensitive, place, noise, key)
 
     def secrets(self, layout: Layout) -> Alphabet:
-        """Alphabet of the sensitive columns, from their declared values."""
+        """Alphabet of the declared values of the sensitive columns."""
         self.check_names(layout.sensitive, "sensitive")
         return super().secrets(layout)
 
     def add_noise(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
-        """Noisy counts that keep the number of rows of each cell; both parts use the same level."""
+        """Return noisy counts with the exact number of rows in each cell; both parts use the same level."""
         n_parts, n_secrets, n_cells = tables.shape
         noise = self.noise(n_secrets)
         drawn = noise.draw(
@@ -121,14 +121,14 @@ class SecretDP(DPGuarantee):
         )
         rows = tables.sum(axis=1)
         noisy = tables + drawn.reshape(n_secrets, n_parts, n_cells).swapaxes(0, 1)
-        # Rows of a cell are public, so the mean of its noise is known and taken off.
+        # The number of rows in a cell is public, so the mean of the cell's noise is known and is subtracted.
         centred = noisy - (noisy.sum(axis=1) - rows)[:, None] / n_secrets
         parts = [project_counts(counts, n) for counts, n in zip(centred, rows, strict=True)]
-        # Without a certificate all rows design.
+        # Without a certificate, all rows are design rows.
         return NoisyCounts(parts[0], parts[1] if n_parts > 1 else np.zeros_like(parts[0]), centred[-1], noise)
 
     def section(self, report: LeakageReport, layout: Layout) -> Section:
-        """Section on the guarantee for each row's sensitive value."""
+        """Write the report section about the guarantee for each row's sensitive value."""
         level = f"({self.eps:g}, {self.delta:g})"
         words = (
             f"Everything published from this fit is {level}-differentially private in each row's sensitive value, "
@@ -150,7 +150,7 @@ def _noise(eps: float, delta: float, n_secrets: int) -> CountNoise:
     from sanitize.core.moved_counts import moved_count_delta, moved_count_sigma
 
     geometric = CountNoise.geometric(Fraction(eps), n_secrets)
-    # σ of Gaussian noise that would be as large on a count.
+    # Standard deviation of the Gaussian noise that would be as large on a count.
     sigma = (geometric.variance / (1 - 1 / n_secrets)) ** 0.5
     if sigma > _LEAST_SIGMA and moved_count_delta(eps, min(sigma, _LARGEST_SIGMA)) <= delta:
         return CountNoise(Gaussian(Fraction(moved_count_sigma(eps, delta))), n_secrets)

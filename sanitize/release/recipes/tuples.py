@@ -1,6 +1,6 @@
-"""Recipes for combinations of values: how the budget is read, and which function designs the channel.
+"""Recipes for combinations of values: each reads the budget and names the function that designs the channel.
 
-Mechanisms are named by their room, which loads the file of one when it is first asked for.
+Mechanisms are referred to by their package, which imports the file of a mechanism on first use.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TupleParameters(PooledParameters):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DesignParameters(TupleParameters):
-    """Parameters of recipes that design the channel from counts of sensitive values, which may be noisy."""
+    """Parameters of recipes that design the channel from counts of sensitive values, with or without noise."""
 
     secret_dp: SecretDP | None = None
 
@@ -85,7 +85,7 @@ class TupleRecipe(Recipe):
 
 
 class WatchdogRecipe(DesignParameters, TupleRecipe):
-    """Merge all high-risk public symbols into one [ZDS §III]."""
+    """Merge all high-risk public symbols into one symbol [ZDS §III]."""
 
     takes_weights = True
     takes_any_budget = True
@@ -98,7 +98,7 @@ class WatchdogRecipe(DesignParameters, TupleRecipe):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SubsetMergingParameters(DesignParameters):
-    """Parameters of subset merging: those of tuples, and an effort."""
+    """Parameters of subset merging: the parameters of tuple recipes, and an effort."""
 
     effort: float | None = None
 
@@ -118,7 +118,7 @@ class SubsetMergingRecipe(SubsetMergingParameters, TupleRecipe):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ResponseParameters(DesignParameters):
-    """Parameters of a search for a channel, which ends when it is close to the optimum or its effort is used up."""
+    """Parameters of a search for a channel, which ends close to the optimum or when its effort is used up."""
 
     gap: float = 1e-6
     effort: float | None = None
@@ -135,7 +135,7 @@ class _Searching(ResponseParameters, TupleRecipe):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OptimalResponseParameters(ResponseParameters):
-    """Parameters of the best channel: those of a search, and public columns that a reader may know about a row."""
+    """Parameters of optimal random response: a search, and public columns that a reader may know about a row."""
 
     takes_weights = True
 
@@ -143,7 +143,7 @@ class OptimalResponseParameters(ResponseParameters):
 
 
 class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
-    """Release the most useful channel's output within a budget on lifts or their averages [ZDS §III-A2]."""
+    """Release through the most useful channel within a budget on lifts or their averages [ZDS §III-A2]."""
 
     def specification(self) -> Specification:
         """Budget and mechanism."""
@@ -153,7 +153,7 @@ class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
 
 
 class SubsetRandomResponseRecipe(_Searching):
-    """Apply optimal random response inside blocks of public symbols [ZDS Algorithm 2, with larger blocks]."""
+    """Apply optimal random response within blocks of public symbols [ZDS Algorithm 2, with larger blocks]."""
 
     def specification(self) -> Specification:
         """Budget and mechanism."""
@@ -208,7 +208,7 @@ class ExponentialChannelRecipe(ExponentialChannelParameters, TupleRecipe):
 
 def _exponential_channel(joint: JointDistribution, capacity: float, distance: Near) -> Channel:
     n = len(joint.public)
-    if n > 4096:  # distances between all pairs of symbols are held in memory
+    if n > 4096:  # memory holds the distances between all pairs
         raise InvalidParameter(f"an exponential channel on {n} symbols is too large; bin or pool them (min_count)")
     near: Any = distance
     if distance == "hamming":

@@ -1,9 +1,10 @@
-"""Fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
+"""Fitted releases that are saved as JSON, without the distribution of the fit, and applied to new rows.
 
-What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the public
-figures of the fit. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a released
-symbol is printed as a public one with the frequencies of its group. A tree tells more: its thresholds, and the rows
-that it prints from. Whoever may write to the saved text decides what is released by it, so keep it like code.
+The saved text contains only the information that a new file needs: the channel, the roles of the columns, bins, the
+budget and the public figures of the fit. It does not contain the distribution of (S, X), counts or keys. The channel
+reveals a part of P_X: a released symbol is written as a public symbol with the frequencies of its group. Latent classes
+reveal more: how frequent values are in each class. Anyone who can change the saved text decides what it releases, so
+protect it like code.
 """
 
 from __future__ import annotations

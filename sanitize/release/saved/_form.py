@@ -1,4 +1,4 @@
-"""Form of saved releases, read back as untrusted input, and checks that their parts belong together."""
+"""Form of saved releases, which are read as untrusted input, and checks that their parts fit together."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 
 def damage_error(what: object) -> InvalidParameter:
-    """Error for a text that is not a saved release."""
+    """Error for a text that is damaged or not a saved release."""
     return InvalidParameter(f"this is not a saved release that can be trusted: {what}; save it again")
 
 
-Output = Literal["resample", "model"]  # the last one is for whole tables only
+Output = Literal["resample", "model"]  # "model" is for whole tables only
 _Level = Annotated[float, field_note("eps > 0", gt=0, le=LARGEST)]
 _Delta = Annotated[float, field_note("a delta above 0 and at most 1", gt=0, le=1)]
 
 
 def own_budget(budget: object) -> Budget:
-    """Return a budget of this library, which its name and numbers fully describe.
+    """Return the budget if its class is one of this library's, which name and numbers fully describe.
 
     Raises
     ------
     InvalidParameter
-        If it is somebody's own.
+        If the budget is of a user's class.
     """
     name = type(budget).__name__
     if BUDGETS.get(name) is not type(budget):
@@ -70,14 +70,14 @@ class SavedForm(Declared, frozen=True, eq=False):
     record_dp: tuple[_Level, NonNegative] | Unset = UNSET
 
     def layout(self) -> Layout:
-        """Layout of its columns."""
+        """Layout of the columns."""
         bins = {column_bins.column: column_bins for column_bins in self.bins}
         require(len(bins) == len(self.bins), "has a column twice", "bins")
         return cell_layout(Layout(self.sensitive, self.public, bins, self.missing), self.partition)
 
 
 def check_fit(layout: Layout, channel: Channel, output: str) -> None:
-    """Refuse parts that do not belong together."""
+    """Refuse parts that do not fit together."""
     classes = layout_classes(layout)
     if (output == "model") is (classes is None):
         raise damage_error("latent classes and generated rows go together")
@@ -97,7 +97,7 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
     for alphabet in (channel.inputs, channel.outputs):
         for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
             bins = layout.bins.get(name)
-            is_noisy = alphabet is channel.outputs and isinstance(bins, Grid)  # noise goes beyond the grid's ends
+            is_noisy = alphabet is channel.outputs and isinstance(bins, Grid)  # noise may exceed the ends of the grid
             if bins is not None and bins.order is not None and not is_noisy and not level.equals(bins.order):
                 raise damage_error("its bins are not those of its channel")
 

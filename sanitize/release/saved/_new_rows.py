@@ -1,4 +1,4 @@
-"""New rows for a channel fitted before: read once, identified, counted, and measured if they include S."""
+"""First pass over new rows for a saved channel: count and identify the rows, and measure leakage if they include S."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class NewRows:
     Attributes
     ----------
     channel : Channel
-        That they will go through.
+        Channel through which the rows will be released.
     n : int
     seen : ndarray of int, shape (n_x,)
-        Rows of each input symbol of the channel.
+        Number of rows of each input symbol of the channel.
     digest : str
         SHA-256 of the symbols of all rows in their order, and of the names of their files.
     clipped : Counter
-        Values of each binned column outside its edges.
+        Number of values of each binned column that lie outside its edges.
     counts : ContingencyTable or None
-        Of (S, X), where the sensitive columns are there.
+        Counts of (S, X), if the rows have the sensitive columns.
     order : OrderAudit or None
-        Where the rows keep their order.
+        Test of the order of the rows, if they keep it.
     """
 
     channel: Channel
@@ -62,7 +62,7 @@ class NewRows:
     def read(
         cls, table: TableCounter, order: RowOrder, layout: Layout, channel: Channel, *, secrets: bool = True
     ) -> NewRows:
-        """Count and identify the rows, with or without sensitive values, and refuse symbols unseen at fit."""
+        """Read and count the rows, with or without sensitive values, and refuse symbols unseen at fit."""
         source = table.source
         has_secrets = layout.sensitive == layout.public or set(layout.sensitive) <= set(source.schema.names)
         measured = secrets and has_secrets
@@ -116,7 +116,7 @@ class NewRows:
 
     @property
     def utility(self) -> float:
-        """Share of the information of these rows that the channel keeps, from the frequency of each symbol."""
+        """Share of the information in these rows that the channel keeps, from the frequency of each symbol."""
         present = np.flatnonzero(self.seen)
         distribution = JointDistribution.from_matrix(self.seen[None, present] / self.seen.sum())
         stages = (self.channel.stages[0].take(present), *self.channel.stages[1:])
@@ -125,12 +125,12 @@ class NewRows:
     def holdout_report(
         self, mechanism: str, output: str, budget: Budget
     ) -> tuple[LeakageReport | None, tuple[str, ...]]:
-        """Leakage of the channel under the frequencies of these rows, if they include S, with notes.
+        """Measure the leakage of the channel under the frequencies of these rows, if they include S.
 
         Raises
         ------
         RowOrderLeak
-            If the order that they keep tells S beyond the budget.
+            If the rows keep their order and it reveals S beyond the budget.
         """
         if self.counts is None:
             return None, ()

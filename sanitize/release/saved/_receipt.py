@@ -1,7 +1,7 @@
 """Receipt of a release: with it and the original table, the owner can draw the same file and verify every byte.
 
-It is the key of this one release, so whoever holds it undoes the noise. It stays with the source, never beside the
-release, and it is no proof of how the key was chosen.
+The receipt holds the key of this one release, so anyone who has it can remove the noise. Keep it with the original
+table, never with the release. A receipt does not prove how the key was chosen.
 """
 
 from __future__ import annotations
@@ -59,25 +59,25 @@ class _ReceiptForm(Declared, frozen=True, eq=False):
 
 @dataclass(frozen=True)
 class Receipt:
-    """Receipt of one release for verification by its owner: the key of its noise, and the inputs of the draw.
+    """Receipt of one release, with which its owner verifies it: the key of its noise, and the inputs of the draw.
 
     `release_file` writes it (``receipt=``) and `verify_file` reads it; nothing in it is trusted.
 
     Attributes
     ----------
     key : NoiseKey
-        Of this release only.
+        Key of this release only.
     rows : {"shuffle", "keep"}
     source : str
-        ``sha256:`` and the digest of what was released.
+        ``sha256:`` and the digest of the original table.
     channel : Channel or None
-        What symbols went through, since a time limit or another processor may design another one.
+        Channel of the release, because a time limit or another processor may lead to another design.
     made_with : dict of str to str
-        Versions of the library and of what decides bytes and last digits.
+        Versions of the library and of the packages that determine bytes and last digits.
     digest : str
-        SHA-256 of the file that it was read from.
+        SHA-256 of the file from which the receipt was read.
     classes : ClassPartition or None
-        Latent classes of the rows, whose fit another processor may end elsewhere.
+        Latent classes of the rows, because another processor may fit others.
 
     Examples
     --------
@@ -104,12 +104,12 @@ class Receipt:
 
     @classmethod
     def begin(cls, source: Source, sanitizer: object, rows: RowOrder, key: bytes | None) -> Receipt:
-        """Begin the receipt of a release that is still to be drawn, with the key to draw it.
+        """Make the receipt of a release that is still to be drawn, with a key for its noise.
 
         Raises
         ------
         InvalidParameter
-            If such a release cannot be drawn again.
+            If the release could not be drawn again.
         """
         key = hidden(key)
         refuse_noisy(sanitizer, _NO_SECRET_DP)
@@ -129,7 +129,7 @@ class Receipt:
         Raises
         ------
         InvalidParameter
-            If its budget is not one of the library's, so that no policy can name it.
+            If the budget is not of a class of the library, so that no policy can name it.
         """
         own_budget(release.budget)
         drawn_from = release.channel.form(), release.classes
@@ -143,7 +143,7 @@ class Receipt:
         Raises
         ------
         SourceError
-            If it cannot be read, is no receipt, or was changed.
+            If the file cannot be read, is no receipt, or was changed.
         """
         file = to_path(path, SourceError)
         try:
@@ -156,7 +156,7 @@ class Receipt:
 
     @property
     def other_versions(self) -> str:
-        """Packages whose versions differ from those of the receipt, in words; empty if there are none."""
+        """Describe the packages whose versions differ from those of the receipt; empty if there are none."""
         installed = _versions()
         return ", ".join(
             f"{name} {version} ({installed.get(name, 'none')} here)"
@@ -166,12 +166,12 @@ class Receipt:
 
 
 def digest_of_source(source: Source) -> str:
-    """Digest that distinguishes a table from others.
+    """Digest of the bytes of a table's files, which distinguishes the table from others.
 
     Raises
     ------
     InvalidParameter
-        If it is no file or folder.
+        If the table is not a file or folder.
     """
     if not source.is_on_disk:
         raise InvalidParameter(
@@ -182,7 +182,7 @@ def digest_of_source(source: Source) -> str:
 
 
 def check_place(receipt: Path, target: Path | None) -> None:
-    """Refuse a receipt inside or next to the release: whoever gets the folder could remove the noise."""
+    """Refuse a receipt inside or next to the release, because anyone who gets the folder could remove the noise."""
     resolved = receipt.resolve()
     if target is not None and (resolved.parent == target.resolve().parent or target.resolve() in resolved.parents):
         raise TargetError(

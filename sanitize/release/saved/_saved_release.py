@@ -1,9 +1,10 @@
-"""Fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
+"""Fitted release that is saved as JSON, without the distribution of the fit, and applied to new rows.
 
-What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the figures of
-the fit in four digits. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a
-released symbol is printed as a public one with the frequencies of its group. Latent classes tell more: how frequent
-values are in each. Whoever may write to the saved text decides what is released by it, so keep it like code.
+The saved text contains only the information that a new file needs: the channel, the roles of the columns, bins, the
+budget and the figures of the fit in four digits. It does not contain the distribution of (S, X), counts or keys. The
+channel reveals a part of P_X: a released symbol is written as a public symbol with the frequencies of its group. Latent
+classes reveal more: how frequent values are in each class. Anyone who can change the saved text decides what it
+releases, so protect it like code.
 """
 
 from __future__ import annotations
@@ -58,31 +59,31 @@ DISTRIBUTION = "the distribution of the rows that the channel was fitted on"
 
 @dataclass(frozen=True, eq=False)
 class SavedRelease:
-    """A fitted release that can be saved: everything that new rows need, without the distribution of the fit.
+    """A fitted release that can be saved and applied to new rows, without the distribution of the fit.
 
-    Make one with `SavedRelease.of`, keep it with `to_json`, and hand it to `release_file` in place of a
-    sanitizer: no row of the new file is used to fit. Its verdict holds under the distribution of the rows that it was
-    fitted on; new rows that hold the sensitive columns too are measured as held-out rows. Values that were not
-    there at fit are refused and nothing is written.
+    Make a saved release with `SavedRelease.of`, store it with `to_json`, and pass it to `release_file` in place of a
+    sanitizer: no row of the new file is used to fit. Its verdict holds under the distribution of the fitted rows; new
+    rows that include the sensitive columns are also measured, as held-out rows. If a value did not occur at fit,
+    nothing is written.
 
-    A release of a whole table (`LatentClassRelease`) keeps its latent classes: see ``contents``, and keep such a text
-    like the table itself.
+    A release of a whole table (`LatentClassRelease`) contains its latent classes: see ``contents``, and protect the
+    saved text like the table itself.
 
     Attributes
     ----------
     mechanism : str
     output : str
-        ``resample``, ``label`` or, of a whole table, ``model``.
+        ``resample``, ``label`` or, for a whole table, ``model``.
     budget : Budget
     channel : Channel
-        From public symbols to what is printed; its ``optimality`` is what was proved of the design, its gap rounded up.
+        Channel from public symbols to released ones; ``optimality`` is what was proved, with the gap rounded up.
     figures : tuple of Measure
-        Leakage and utility under the distribution of the fit, rounded like those of a public report.
+        Leakage and utility under the distribution of the fit, rounded as in a public report.
     warnings : tuple of str
-        What the public report of the fit warned of.
+        Warnings of the public report of the fit.
     secret_dp, record_dp : pair of float or None
-        (eps, delta) of each row's secret, or of whole rows, at the fit, whose figures are then of noisy counts;
-        secrets of new rows are not looked at.
+        (eps, delta) of differential privacy of each row's sensitive value, or of whole rows, at fit. The figures are
+        then from noisy counts, and sensitive values of new rows are never read.
 
     Examples
     --------
@@ -107,17 +108,17 @@ class SavedRelease:
 
     @classmethod
     def of(cls, sanitizer: Designer) -> SavedRelease:
-        """Return the saved release of a fitted sanitizer.
+        """Make a saved release from a fitted sanitizer.
 
         Raises
         ------
         InvalidParameter
-            If it is not fitted, keeps the sensitive columns, or has a budget or bins that are not the library's own.
+            If the sanitizer is not fitted, keeps the sensitive columns, or has a budget or bins of a user's class.
         BudgetExceeded
-            If its report is over the budget.
+            If the report of the sanitizer is over the budget.
         """
         release = sanitizer.bare_release()
-        # A saved release draws its own noise, so the seed of the sanitizer is not its own.
+        # A saved release draws its own noise and does not use the seed of the sanitizer.
         report = sanitizer.report_.with_key()
         optimality = report.facts.optimality
         if optimality is not None and optimality.gap is not None:
@@ -129,7 +130,7 @@ class SavedRelease:
         design = own_budget(release.budget), release.channel.with_optimality(optimality)
         document = {**claims(report), "measures": list(map(vars, report.measures))}
         statements = tuple(map(_round_measure, report.measures)), tuple(grave(document))
-        mechanism = release_note(report)["mechanism"]  # by which files of new rows call it, too
+        mechanism = release_note(report)["mechanism"]  # files of new rows use the same name
         output, promises = cast("Output", facts.output), (facts.secret_dp, facts.record_dp)
         return cls(mechanism, output, *design, *statements, *promises, release.layout)
 
@@ -153,7 +154,7 @@ class SavedRelease:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Figures of the fit by name, with the verdict."""
+        """Figures of the fit by name, including the verdict."""
         values: dict[str, Any] = {measure.name: measure.after for measure in self.figures}
         optimality = self.channel.optimality
         design = {"status": optimality and optimality.words, "gap": optimality and optimality.gap}
@@ -195,12 +196,12 @@ class SavedRelease:
             raise damage_error(error) from None
 
     def to_release(self, layout: Layout | None = None) -> FittedRelease:
-        """Release that encodes, draws and writes rows, optionally with another key for latent classes."""
+        """Make the object that encodes, draws and writes rows, optionally with another key for latent classes."""
         return FittedRelease.from_channel(self.channel, layout or self._layout, self.budget)
 
     @property
     def numbers(self) -> Numbers:
-        """Columns that held numbers at fit, because a CSV file does not state types."""
+        """Names of the columns that had numbers at fit, because a CSV file does not state types."""
         symbols = self.channel.inputs
         typed = {name for name, levels in zip(symbols.columns, symbols.levels, strict=True) if is_numeric(levels.type)}
         return Numbers(self._layout.numeric | typed & set(self._layout.read))
@@ -211,14 +212,14 @@ class SavedRelease:
     def prepare(self, table: TableCounter, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
         """Read new rows once, and return the input of the second pass over them; used by code that writes files.
 
-        The noise of a key comes from (key, saved release, symbols of all new rows in their order): another file gets
-        other noise, and the same file with the same key the very same output, which tells nothing more.
+        The noise is derived from the key, the saved release, and the symbols of all new rows in order. So another file
+        gets other noise, and the same file with the same key gives the same output, which reveals nothing more.
 
         Parameters
         ----------
         table : TableCounter
         order : {"shuffle", "keep"}
-            Of the released rows; ``keep`` also measures what it tells.
+            Order of the released rows; ``keep`` also measures what this order reveals.
         key : bytes, optional
 
         Returns
@@ -228,7 +229,7 @@ class SavedRelease:
         Raises
         ------
         UnknownSymbol
-            If rows hold a public value that was not there at fit.
+            If a row has a public value that did not occur at fit.
         """
         key = hidden(key)
         looks = self.secret_dp is None and self.record_dp is None
@@ -237,7 +238,7 @@ class SavedRelease:
         self.to_release().check_order(order)
         if isinstance(layout, CellLayout):
             layout = layout.with_key(whole.derive("classes"))
-            if key is not None:  # other rows get other draws of classes, too
+            if key is not None:  # the draws of classes also depend on the rows
                 digest = NewRows.read(table, "shuffle", layout, self.channel, secrets=False).digest
                 layout = layout.with_key(whole.derive(f"classes {self.fingerprint} {digest}"))
         rows = NewRows.read(table, order, layout, self.channel, secrets=looks)
@@ -271,16 +272,16 @@ def _round_measure(line: Measure) -> Measure:
 class AppendedReport:
     """Report on a release of new rows through a saved channel.
 
-    Figures of the fit are what the saved text says. Where the new rows hold the sensitive columns, the channel that is
-    applied is measured under their frequencies, and that is the verdict: `held_out`. Where they do not, the verdict is
-    the saved text's word; `kept` is computed from the applied channel all the same.
+    Figures of the fit are quoted from the saved text. If the new rows have the sensitive columns, the applied channel
+    is measured under their frequencies, and the verdict is that of `held_out`. If they do not, the verdict is quoted
+    from the saved text. In both cases `kept` is computed from the applied channel.
 
     Attributes
     ----------
     saved : SavedRelease
     n_rows : int
     held_out : LeakageReport or None
-        Exact for the new rows; None where they have no sensitive columns. Its verdict may fail.
+        Exact report for the new rows, whose verdict may fail; None if they have no sensitive columns.
     kept : float
         I(X;Y) / H(X) of the applied channel under the frequencies of X in the new rows, between 0 and 1.
     warnings : tuple of str
@@ -316,16 +317,16 @@ class AppendedReport:
 
     @property
     def headline(self) -> str:
-        """Headline: what the verdict covers, or that the new rows contradict it."""
+        """Headline that states what the verdict covers, or that the new rows contradict it."""
         return _HOLDS if self.ok else "OVER BUDGET ON THE NEW ROWS"
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Figures of the fit by name, and the distribution under which they hold."""
+        """Figures of the fit by name, with the distribution under which they hold."""
         return {**self.saved.summary, "ok": self.ok, "kept": self.kept, "distribution": DISTRIBUTION}
 
     def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
-        """Return the report as plain values; the public one holds declared facts only, as that of the fit does."""
+        """Return the report as plain values; the public report contains declared facts only, like that of the fit."""
         state = json.loads(self.saved.to_json())
         document = {
             "schema": "sanitize/appended-report",
@@ -371,10 +372,10 @@ class AppendedReport:
 
 
 def new_rows_footer(report: AppendedReport, order: RowOrder) -> bytes:
-    """Footer of a file of new rows, as JSON: the verdict of the fit.
+    """Footer of a file of new rows, as JSON, with the verdict of the fit.
 
-    It is silent on what was found for the new rows, which is a function of them, and has no digest of the saved
-    release, by which whoever knows all rows of the fit but one could try what the last one is.
+    The footer omits all findings on the new rows, because these depend on the rows. It also omits the digest of the
+    saved release, with which an attacker who knows all rows of the fit but one could test guesses of the last row.
     """
     text = {
         "sanitize": __version__,

@@ -1,9 +1,9 @@
 """Reading of text files as untrusted input: strict, with errors that quote no values.
 
-The dialect is RFC 4180 in UTF-8: a sign between fields, double quotes around what needs them (``""`` for a quote
-inside), any line ends. A byte order mark is skipped. An empty field is missing, ``""`` is the empty text unless it is
-listed as missing. What a column is, its description says; it is inferred for columns with bins and for those of a
-whole table, and all others are text as it stands in the file, so that 01234, NA and 1.50 stay what they are.
+The dialect is RFC 4180 in UTF-8: a delimiter between fields, double quotes around fields that need them (``""`` for
+a quote inside), any line ends. A byte order mark is skipped. An empty field is missing; ``""`` is the empty text unless
+it is listed as missing. The type of a column comes from its description; it is inferred for columns with bins and for
+whole tables. All other columns are the text of the file, so that 01234, NA and 1.50 stay unchanged.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from sanitize.tables.files.streams import Spool
 from sanitize.tables.files.unpack import open_unpacked
 
 _PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
-# A folder may hold other texts beside its table, so of its files only these are read.
+# Only these files of a folder are read, because it may contain other text files.
 CSV_SUFFIXES = tuple(kind + packed for kind in (".csv", ".tsv") for packed in _PACKED)
 TEXT_SUFFIXES = (*(kind + packed for kind in (".txt", ".dat") for packed in _PACKED), ".zip")
-# Rows are parsed in pieces of this size, which a row must fit.
+# Rows are parsed in blocks of this size, into which a row must fit.
 BLOCK_BYTES = 1 << 23
 
 
@@ -57,9 +57,9 @@ class CsvSource(Source):
     spool : Spool or None
         Copy of a stream, in place of files.
     description : TableDescription
-        How it is read; its delimiter and header are known.
+        Description by which the table is read, with known delimiter and header.
     readers : mapping of column to ColumnReader
-        Of the columns that are not text as it stands.
+        Readers of the columns that are converted from text.
     """
 
     spool: Spool | None = None
@@ -81,16 +81,17 @@ class CsvSource(Source):
         ----------
         root : path or Spool
         numbers : Numbers
-            Columns that are numbers: whole ones where every value is one, doubles otherwise. They are read once.
+            Columns to read as numbers: whole numbers if every value is whole, otherwise doubles. These columns are read
+            once for this.
         description : TableDescription, optional
         infers_header : bool
-            Whether a first line that looks like a row is taken for one; it is refused otherwise.
+            Whether a first line that looks like a row is read as a row; otherwise the file is refused.
 
         Raises
         ------
         SourceError
-            If there is no such file, it is not CSV, the files of a folder have different headers, or its first line
-            looks like a row and nobody said what it is.
+            If the file does not exist or is not CSV, the files of a folder have different headers, or the first line
+            looks like a row and the description does not say whether it is.
         ColumnError
             If a column that must be numbers or dates holds text.
         """
@@ -109,7 +110,7 @@ class CsvSource(Source):
         return table._apply_description().with_numbers(numbers)
 
     def _with_dialect(self, *, infers_header: bool) -> CsvSource:
-        """Return the same files with their delimiter, and whether they have a header."""
+        """Return the same source with a description that states the delimiter and the header."""
         with self._bytes(self.files[0]) as raw:
             delimiter, is_row = raw.delimiter, lacks_header(raw.sample)
         header = self.description.header
@@ -123,7 +124,7 @@ class CsvSource(Source):
         return replace(self, description=self.description.with_changes(delimiter=delimiter, header=header))
 
     def _apply_description(self) -> CsvSource:
-        """Return the same files with columns read as their description says."""
+        """Return the same source with columns read by their description."""
         types = self.description.types
         if absent := [name for name in types if name not in self.schema.names]:
             raise self.absent(absent)
@@ -140,7 +141,7 @@ class CsvSource(Source):
         return table
 
     def with_numbers(self, numbers: Numbers) -> CsvSource:
-        """Return the same files, with more of their columns as numbers or dates."""
+        """Return the same source with more columns read as numbers or dates."""
         times = Counter(self.schema.names)
         once = [field for field in self.schema if times[field.name] == 1 and field.name not in self.partitions]
         texts = [field.name for field in once if pa.types.is_string(field.type)]
@@ -149,14 +150,14 @@ class CsvSource(Source):
             table = table._with_numbers_read(required)
         dated = {name: None for name in texts if name in numbers.dates}
         if dated:
-            # Tuples take dates of ISO 8601 as texts, whole tables do not.
+            # Releases of tuples read ISO 8601 dates as text; releases of whole tables read them as dates.
             table = table._with_dates_read(dated, where_iso=numbers.is_inferred is not None)
         free = [name for name in texts if name not in (*required, *dated, *self.description.types)]
         wanted = [name for name in free if numbers.is_inferred is not None and numbers.is_inferred(name)]
         return table.reading(table.infer_types(wanted)[1]) if wanted else table
 
     def infer_types(self, columns: Collection[str]) -> tuple[TableDescription, dict[str, ColumnReader]]:
-        """Infer decimal signs and missing marks common to some text columns, and readers of their numbers and dates."""
+        """Infer the decimal sign and missing marks of some text columns, and readers of their numbers and dates."""
         surveys = self._surveys(columns)
         description, delimiter = self.description, self.description.delimiter or ","
         signs = choose_signs(surveys.values(), delimiter, description.decimal, description.thousands)
@@ -177,7 +178,7 @@ class CsvSource(Source):
         return survey_columns(columns, self._batches(list(columns)), self.description.missing)
 
     def _with_numbers_read(self, columns: Collection[str]) -> CsvSource:
-        """Return the same source with columns that must be numbers."""
+        """Return the same source with some columns read as numbers; refuse columns that are not."""
         description, surveys, readers = self.description, self._surveys(columns), {}
         signs = choose_signs(surveys.values(), description.delimiter or ",", description.decimal, description.thousands)
         for name, survey in surveys.items():
@@ -188,9 +189,10 @@ class CsvSource(Source):
         return self.reading(readers)
 
     def _with_dates_read(self, forms: Mapping[str, str | None], *, where_iso: bool | None = None) -> CsvSource:
-        """Return the same source with columns of dates in a given format, or in any.
+        """Return the same source with some columns read as dates, in a given format or any.
 
-        Columns must be dates, unless it is said whether those in the form of ISO 8601 are read: others stay texts then.
+        All columns must be dates, unless ``where_iso`` says whether to read those in the form of ISO 8601: then columns
+        that are not dates stay text.
         """
         description, surveys, readers = self.description, self._surveys(list(forms)), {}
         order = date_order(surveys.values(), description.delimiter or ",")
@@ -206,7 +208,7 @@ class CsvSource(Source):
         return self.reading(readers)
 
     def _read_form(self, name: str, form: str, marks: tuple[str, ...]) -> ColumnReader | None:
-        """Dates in a format that is not among the usual ones; None if a text does not match it."""
+        """Read dates in a format that is not among the usual ones; None if a text does not match the format."""
         dtype = pa.timestamp("us") if "%H" in form else pa.date32()
         survey = TextSurvey(self.description.missing, dates={form: dtype})
         for batch in self._batches([name]):
@@ -214,18 +216,18 @@ class CsvSource(Source):
         return ColumnReader(dtype, Spelling(missing=marks), form) if survey.dates else None
 
     def reading(self, readers: Mapping[str, ColumnReader]) -> CsvSource:
-        """Return the same source with readers of more columns."""
+        """Return the same source with readers for more columns."""
         types = {name: reader.dtype for name, reader in readers.items()}
         fields = [pa.field(field.name, types.get(field.name, field.type)) for field in self.schema]
         return replace(self, schema=pa.schema(fields), readers={**self.readers, **readers})
 
     @cached_property  # type: ignore[misc]
     def n_rows(self) -> int:
-        """Count the rows; this reads the files."""
+        """Number of rows; reads the files to count them."""
         return sum(batch.num_rows for file in self.files for batch in self._file_batches(file, self.schema.names[:1]))
 
     def absent(self, columns: Sequence[str]) -> ColumnError:
-        """Error for missing columns; without a header line, the column names would be values of a row."""
+        """Error for missing columns; without a header line, it lists no names, which would be values of a row."""
         words = f"{'column' if len(columns) == 1 else 'columns'} {in_words(columns)}"
         return ColumnError(
             f"no {words} in the table; the first line of {self.root.name} must name the columns, with commas, "
@@ -235,7 +237,7 @@ class CsvSource(Source):
         )
 
     def _batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
-        """Batches of some columns of all files."""
+        """Yield batches of some columns of all files."""
         for file in self.files:
             for batch in self._file_batches(file, columns):
                 yield dict(zip(columns, batch.columns, strict=True))
@@ -250,8 +252,8 @@ class CsvSource(Source):
         with self._bytes(file) as raw:
             if raw.is_exhausted():
                 return
-            stored = raw.names  # in an order of its own
-            # Rows are checked whole, whatever columns are asked for; and some column must be read to count them.
+            stored = raw.names  # each file has its own order
+            # Whole rows are checked, whatever columns are requested; and one column must be read to count rows.
             first = {name: place for place, name in reversed(list(enumerate(stored)))}
             places = [first[name] for name in columns] or [0]
             names = [f"c{j}" for j in range(len(stored))]
@@ -262,7 +264,7 @@ class CsvSource(Source):
                 reader = pa.csv.open_csv(
                     pa.PythonFile(raw.lend(), mode="r"),
                     read_options=pa.csv.ReadOptions(column_names=names, block_size=BLOCK_BYTES),
-                    # A blank line is a row only where a row has one field.
+                    # A blank line is a row only if rows have a single field.
                     parse_options=pa.csv.ParseOptions(
                         delimiter=raw.delimiter[0], newlines_in_values=True, ignore_empty_lines=len(names) > 1
                     ),
@@ -283,7 +285,7 @@ class CsvSource(Source):
                     yield self._values(batch, columns, readers, places) if columns else batch.select([])
             finally:
                 reader.close()
-                del reader  # or an error on its way up would keep what was lent to it
+                del reader  # a propagating error would keep the lent blocks
             raw.check()
             raw.check_quotes()
 

@@ -1,4 +1,4 @@
-"""Bytes of a CSV file on their way to the parser, with checks that the parser omits."""
+"""Stream of the bytes of a CSV file for the parser, with checks that the parser omits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 HEADER_BYTES = 1 << 22
-# What tells how fields are separated, and whether the first line names the columns.
+# Bytes, and rows, from which the delimiter and the presence of a header are inferred.
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
 _DELIMITERS = (",", ";", "\t", "|")
 _LIKE_NUMBER = re.compile(
@@ -33,20 +33,20 @@ _LIKE_MARK = re.compile(r"(?i)|[-.?*]{1,4}|n\.?/?a\.?|nan|null|none|missing|unkn
 
 
 class CheckedBytes(AbstractContextManager["CheckedBytes"]):
-    """Bytes of a CSV file after its header, checked for content that no CSV file has.
+    """Bytes of a CSV file after its header, checked for content that no CSV file contains.
 
-    A parser reads ahead in threads of its own, and may report an error while they still do; were the process to end
-    meanwhile, such a thread could not get back into Python, and the process would be aborted. So the end of the
-    ``with`` statement waits until the parser has given back all that it was lent.
+    The parser reads ahead in its own threads, and may report an error while these still read. If the process ended
+    then, a reading thread could not return to Python, and the process would be aborted. So the end of the ``with``
+    statement waits until the parser has released all blocks that it was lent.
 
     Attributes
     ----------
     delimiter : str
-        What stands between fields: what was named, or else what the first rows have.
+        Delimiter of the fields: the given one, or else the one detected in the first rows.
     names : list of str
         Names of the columns; ``column_1``, ``column_2``, ... without a header.
     sample : list of list of str
-        The first rows, the header included.
+        The first rows, including the header.
     """
 
     def __init__(self, plain: BinaryIO, name: str, delimiter: str | None = None, *, has_header: bool = True) -> None:
@@ -60,7 +60,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
             raise SourceError(f"{name} is UTF-16; convert it to UTF-8 first")
         if b"\0" in head:
             raise SourceError(f"{name} holds NUL bytes, so it is not CSV in UTF-8; convert it first")
-        head = head.removeprefix(b"\xef\xbb\xbf")  # the mark of UTF-8
+        head = head.removeprefix(b"\xef\xbb\xbf")  # byte order mark of UTF-8
         while (end := header_end(head)) is None:
             more = self._read(1 << 16)
             if not more:
@@ -77,13 +77,13 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
         self._pending = head[end:] if has_header else head
 
     def __exit__(self, *_: object) -> None:
-        until = time.monotonic() + 10.0  # it lets go within the reading of a block or two
-        # What reads comes first in the list: once it is gone, no block is added.
+        until = time.monotonic() + 10.0  # the parser releases them after a block or two
+        # The reading file is first in the list: once it is released, no block is added.
         while any(lent() is not None for lent in self._lent) and time.monotonic() < until:
             time.sleep(0.0005)
 
     def lend(self) -> Lent:
-        """Lend the rows to a parser, which must be their only owner."""
+        """Lend the rows to a parser, which must hold the only reference to the returned file."""
         lent = Lent(self._block)
         self._lent.append(weakref.ref(lent))
         return lent
@@ -95,26 +95,26 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
         return not self._pending
 
     def check(self) -> None:
-        """Raise the error that occurred while the parser read, which only saw an end of file."""
+        """Raise an error that occurred while the parser read; the parser itself only saw an end of file."""
         problem, self._problem = self._problem, None
         if problem is not None:
             raise problem
 
     def check_quotes(self) -> None:
-        """Refuse an unclosed quote after the last byte, because it hides all following rows in one field."""
+        """Refuse a quote that is still open after the last byte, because it turns all following rows into one field."""
         if self._quotes % 2:
             raise SourceError(
                 f'{self._name} has a double quote that is not closed (inside a quoted field it is written "")'
             )
 
     def _block(self, count: int) -> npt.NDArray[np.uint8]:
-        """Next bytes, checked for NUL; empty after an error, since raising in a parser's thread is unsafe."""
+        """Read the next bytes, checked for NUL; empty after an error, as raising in a parser's thread is unsafe."""
         got = b""
         try:
             if self._problem is None:
                 got = self._pending[:count] or self._read(count)
         except Exception as error:
-            self._problem = error.with_traceback(None)  # or it would keep this frame, and so the block
+            self._problem = error.with_traceback(None)  # its traceback would keep this frame, and so the block
         self._pending = self._pending[len(got) :]
         self._quotes += got.count(b'"')
         block = np.frombuffer(got, np.uint8) if got else np.empty(0, np.uint8)
@@ -141,9 +141,9 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
 
 
 class Lent:
-    """File lent to a parser: it is released when the parser's last thread is done with it.
+    """File lent to a parser, which is released when the parser's last thread has finished.
 
-    Bytes cannot be watched but an array of them can, so the blocks that it reads are arrays.
+    Blocks are arrays because weak references, which show the release of a block, are not possible for bytes.
     """
 
     closed = False
@@ -158,7 +158,7 @@ def is_delimiter(text: str) -> bool:
 
 
 def first_rows(text: str, delimiter: str) -> list[list[str]]:
-    """First rows of a text, without the last one if it may be cut off and others precede it."""
+    """First rows of a text, without the last row if it may be cut off and is not the only one."""
     rows: list[list[str]] = []
     with contextlib.suppress(csv.Error):
         for row in csv.reader(io.StringIO(text, newline=""), **_dialect(delimiter)):
@@ -173,9 +173,9 @@ def _dialect(delimiter: str) -> dict[str, Any]:
 
 
 def detect_delimiter(text: str) -> str:
-    """Detect the delimiter: a sign that occurs in the first row, and equally often in each of the other rows.
+    """Detect the delimiter: a sign that occurs in the first row, and as often in each of the other rows.
 
-    Of several such signs it is the comma, but for commas that stand inside of numbers alone.
+    Among several such signs the comma is preferred, unless all commas are inside numbers.
     """
     first = re.sub('"[^"]*"', "", re.split("[\r\n]", text, maxsplit=1)[0])
     present = [sign for sign in _DELIMITERS if sign in first]
@@ -186,7 +186,7 @@ def detect_delimiter(text: str) -> str:
     if delimiter == "," and alternatives and _has_decimal_commas(samples[alternatives[0]]):
         return alternatives[0]
     fields = [field for row in samples.get(delimiter, ()) for field in row[1:]]
-    # Where every field but the first begins with a blank, the blank belongs to the sign.
+    # If every field but the first begins with a blank, the blank is part of the delimiter.
     blank = bool(fields) and all(row.startswith(" ") and row.strip() for row in fields)
     return f"{delimiter} " if blank and delimiter != "\t" else delimiter
 
@@ -200,8 +200,8 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
 def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row looks like those below it, so that it holds no column names.
 
-    It does where it has a number or a date wherever all others have one, and where it has none, of text alone, where
-    half of its texts stand in the rows below, too.
+    It does if it has a number or a date in every column in which all other rows have one. If there is no such column,
+    it does if half of its texts also occur in the rows below.
     """
     if len(rows) < 2:
         return False
@@ -226,7 +226,7 @@ def header_end(head: bytes) -> int | None:
     quotes = seen = 0
     for match in re.finditer(rb"\r\n|\n|\r", head):
         if match.end() == len(head) and match[0] == b"\r":
-            return None  # the other half of this line end may begin the next piece
+            return None  # the second half of this line end may be in the next block
         quotes += head.count(b'"', seen, match.start())
         seen = match.start()
         if quotes % 2 == 0:

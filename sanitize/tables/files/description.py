@@ -1,4 +1,4 @@
-"""Description of how a table is read, given by its owner in a policy or in Python, otherwise inferred."""
+"""Description of the format of a table, given by its owner in a policy or in Python, otherwise inferred."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from sanitize.errors import InvalidParameter
 from sanitize.tables.files.csv_stream import is_delimiter
 from sanitize.tables.files.spelling import is_date_format
 
-# Numbers; dates; and what stays as it stands. A weight is a number, and is not released.
+# Types of numbers, of dates, and of text that stays unchanged. A weight is a number that is not released.
 NUMBERS, DATES = ("quantity", "weight"), ("date",)
 TYPES = (*NUMBERS, *DATES, "code", "category", "identifier", "free text", "row number")
-# Signs within numbers that are in use somewhere; others would be mistaken for separators of columns.
+# Signs that are in use within numbers; any other sign is more likely a separator of columns.
 DECIMALS, THOUSANDS = (".", ","), ("", ",", ".", " ", "'")
 
 
 @dataclass(frozen=True)
 class TableDescription:
-    """Format and column types of a text file. Settings that are left out are inferred from the file.
+    """Format and column types of a text file; settings that are left out are inferred from the file.
 
     Attributes
     ----------
     delimiter : str or None
-        Sign between the fields of a CSV file, perhaps with a blank after it, as in ``", "``.
+        Sign between the fields of a CSV file, optionally followed by a blank, as in ``", "``.
     header : bool or None
         Whether the first line names the columns. Without a header they are ``column_1``, ``column_2``, ...
     missing : tuple of str or None
-        Texts that stand for a missing value in every column, such as ``NA``. An empty field always does, and ``""``
-        where the empty text is listed.
+        Texts that stand for a missing value in every column, such as ``NA``. An empty field is always missing; ``""``
+        is missing if the empty text is listed.
     decimal, thousands : str or None
-        Signs inside of numbers; an empty text for no sign between thousands.
+        Signs inside numbers; an empty text means no sign between thousands.
     types : mapping of column to type
         ``quantity``, ``weight``, ``date``, ``code``, ``category``, ``identifier``, ``free text`` or ``row number``; or
-        how dates are written, as ``%d.%m.%Y``. A quantity is a number; a code stays as it is written, 01234 included.
+        the format of dates, such as ``%d.%m.%Y``. A quantity is a number; a code such as 01234 stays unchanged.
     weights : str or None
-        Column with the weight of each row in the distribution, without a confidence. It is not released, and
-        ``min_count`` counts rows.
+        Column with the weight of each row in the distribution; not possible with a confidence. The column is not
+        released, and ``min_count`` still counts rows.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class TableDescription:
 
     @property
     def of_text(self) -> list[str]:
-        """Names of the settings that apply to text files only."""
+        """Names of the given settings that apply to text files only."""
         return [
             name
             for name in ("delimiter", "header", "missing", "decimal", "thousands")
@@ -94,12 +94,12 @@ class TableDescription:
         ]
 
     def with_changes(self, **values: Any) -> Self:
-        """Return a copy with other values."""
+        """Return a copy with some settings changed."""
         return replace(self, **values)
 
 
 def is_separator(text: Any) -> bool:
-    """Return whether a text can separate fields: one sign, optionally with a following blank."""
+    """Return whether a text can separate fields: one sign, optionally followed by a blank."""
     return isinstance(text, str) and is_delimiter(text[:1]) and text[1:] in ("", " ")
 
 

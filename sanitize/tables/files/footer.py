@@ -1,12 +1,12 @@
-"""Parquet footers, parsed and checked from the bytes before any other parser reads them.
+"""Parquet footers, which are parsed and checked from their bytes before any other parser reads them.
 
-Asking pyarrow for a column chunk ends the whole process, without an exception, where the chunk is encrypted or its
-statistics of sizes do not fit the schema; so does reading it, in some versions. So a footer is read here first, what
-would end the process is refused, and pyarrow is never asked for a chunk.
+Asking pyarrow for a column chunk crashes the whole process, without an exception, if the chunk is encrypted or its
+size statistics do not fit the schema; in some versions reading the chunk does, too. So a footer is first read here,
+content that would crash the process is refused, and pyarrow is never asked for a chunk.
 
-The footer and the page headers of Parquet are written in the compact protocol of Thrift: structures are read as plain
-values by field number. Nothing here believes a length before the bytes are there, nesting and the number of values are
-bounded, and whatever is wrong raises one of `DAMAGE`.
+The footer and the page headers of Parquet are in the compact protocol of Thrift: structures are read as plain values
+by field number. No length is trusted before the bytes are read, nesting and the number of values are bounded, and any
+fault raises one of `DAMAGE`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from sanitize.errors import SourceError
 
 Fields = dict[int, Any]
 
-# What reading damaged bytes may raise.
+# Exceptions that reading damaged bytes may raise.
 DAMAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, OSError, struct.error)
-# An empty structure takes one byte of a file and 64 of memory.
+# Most values of a footer: an empty structure takes one byte of a file and 64 bytes of memory.
 MOST_VALUES = 1 << 24
 _TRUE, _FALSE, _BYTE, _INT16, _INT32, _INT64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
 
@@ -47,9 +47,9 @@ class Thrift:
     ----------
     data : bytes, or a mapped file
     at : int
-        Where the next value starts.
+        Position of the next value.
     most : float
-        Values that it takes before it raises `TooMany`.
+        Number of values after which the reader raises `TooMany`.
     """
 
     __slots__ = ("_left", "at", "data")
@@ -67,7 +67,7 @@ class Thrift:
             self.at += 1
             number = number + (head >> 4) if head >> 4 else self.whole()
             kind = head & 15
-            if _INT16 <= kind <= _INT64 and (byte := data[self.at]) < 0x80:  # most values, by far
+            if _INT16 <= kind <= _INT64 and (byte := data[self.at]) < 0x80:  # by far the most frequent case
                 self.at += 1
                 structure[number] = byte >> 1 ^ -(byte & 1)
             else:
@@ -124,7 +124,7 @@ class Thrift:
                 raise ValueError("list")
             self._count(size)
             return [self._value(kind, depth + 1) for _ in range(size)]
-        if kind in (_TRUE, _FALSE, _BYTE):  # within lists booleans are bytes
+        if kind in (_TRUE, _FALSE, _BYTE):  # in lists, booleans are bytes
             self.at += 1
             return self.data[self.at - 1]
         if kind == _DOUBLE:
@@ -135,19 +135,19 @@ class Thrift:
 
 _DEEPEST_SCHEMA = 100
 _TAIL_BYTES = 8  # the length of the footer, and the magic number
-REMEMBERED_BYTES = 1 << 25  # of a footer, since a file is opened more than once
-# What promises more than this out of a thousandth of it is a decompression bomb.
+REMEMBERED_BYTES = 1 << 25  # footers are cached, because a file is opened more than once
+# A column that decompresses to more bytes than this, from less than a thousandth of them, is a decompression bomb.
 _BOMB_BYTES = 1 << 28
 _BOMB_RATIO = 1000
-# So are more rows than this out of a ten thousandth of it: a constant column of a writer takes a byte for a thousand.
+# So are more values than this from less than a ten thousandth in bytes: constant columns need a byte per thousand.
 _BOMB_ROWS = 1 << 24
 _ROWS_A_BYTE = 10_000
-# The owner of a file that only looks like a bomb sets this to 1. There is one switch and no number to raise: whoever
-# knows the file needs no limit, and whoever does not could not choose one.
+# The owner of a file that only looks like a bomb sets this to 1. It is a switch and not a limit to raise, because
+# the owner of a known file needs no limit, and nobody could choose a limit for an unknown file.
 _TRUSTED = "SANITIZE_TRUSTED"
 UNLESS = f"refused as a decompression bomb, unless you made it yourself and set {_TRUSTED}=1"
 _START, _END, _PROMISED, _VALUES = range(4)
-# Of elements of a schema: how often a value is there, and the physical type of texts.
+# Repetition of a schema element, and the physical type of texts.
 _REQUIRED, _REPEATED, _BYTE_ARRAY = 0, 2, 6
 
 
@@ -163,11 +163,11 @@ class Footer:
     Attributes
     ----------
     row_groups : tuple of int
-        Rows of each.
+        Number of rows of each row group.
     paths : tuple of str
-        Of the columns.
+        Paths of the columns.
     chunks : ndarray of int64, shape (n_row_groups, n_columns, 4)
-        Where each column chunk starts and ends, bytes that it promises to unfold to, and its values.
+        Start and end of each column chunk, its declared decompressed bytes, and its number of values.
     """
 
     row_groups: tuple[int, ...]
@@ -181,15 +181,15 @@ class Footer:
         Parameters
         ----------
         raw : bytes
-            The footer alone.
+            Bytes of the footer alone.
         file_size : int
         name : str
-            Of the file, for errors.
+            Name of the file, for errors.
 
         Raises
         ------
         SourceError
-            If it is damaged, contradicts itself, or speaks of encrypted columns.
+            If the footer is damaged, contradicts itself, or declares encrypted columns.
         """
         most = math.inf if is_trusted() else MOST_VALUES
         footer = (_remembered if len(raw) <= REMEMBERED_BYTES else _parse_footer)(raw, file_size, most)
@@ -198,8 +198,8 @@ class Footer:
         raise SourceError(footer.format(name))
 
     def refuse_bombs(self, columns: Sequence[str], file: Path, row_groups: Sequence[int] | None = None) -> None:
-        """Refuse columns that, by footer or pages, decompress to far more than their size in the file."""
-        # The reader takes every path that is a name or goes on after it with a dot, which may be part of a name.
+        """Refuse columns that would, by footer or page headers, decompress to far more than their size in the file."""
+        # The reader selects every path that equals a name or continues it after a dot, which may be part of a name.
         prefixes = tuple(f"{column}." for column in columns)
         places = [place for place, path in enumerate(self.paths) if path in columns or path.startswith(prefixes)]
         chunks = self.chunks[slice(None) if row_groups is None else list(row_groups)][:, places]
@@ -224,7 +224,7 @@ class Footer:
 
 
 def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:
-    """Refuse a column chunk whose pages hold more than the footer says: readers believe page headers."""
+    """Refuse a column chunk whose pages declare more than the footer, because readers trust page headers."""
     at, end, promised, n_values = chunk
     try:
         while at < end:
@@ -240,11 +240,11 @@ def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:
 
 
 class _Encrypted(Exception):
-    """Error for a column that needs a key to be read."""
+    """Error for an encrypted column."""
 
 
 def _parse_footer(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Footer | str:
-    """Return the footer, or a description of its fault."""
+    """Parse a footer; return the footer, or a template of the error message on its fault."""
     try:
         return _footer(Thrift(raw, most=most).fields(), file_size)
     except TooMany:
@@ -280,7 +280,7 @@ def _footer(fields: Fields, file_size: int) -> Footer:
 
 
 class _Node(NamedTuple):
-    """A column or group of the schema: its path, and its levels of missing and repeated values."""
+    """Column or group of the schema, with its path and its levels of missing and repeated values."""
 
     path: tuple[bytes, ...] = ()
     n_repetitions: int = 0
@@ -298,7 +298,7 @@ class _Node(NamedTuple):
         )
 
     def check_sizes(self, sizes: Fields) -> None:
-        """Refuse statistics of sizes that crash pyarrow: of wrong levels, or of wrong values."""
+        """Refuse size statistics that crash pyarrow because their levels or values do not fit the column."""
         for histogram, n_levels in ((sizes.get(2), self.n_repetitions), (sizes.get(3), self.n_definitions)):
             if histogram and len(histogram) != n_levels + 1:
                 raise ValueError("histogram of levels")
@@ -340,7 +340,7 @@ def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[t
     for leaf, metadata in zip(leaves, (chunk[3] for chunk in chunks), strict=True):
         leaf.check_sizes(metadata.get(16, {}))
         start, promised, stored, values = (_whole(metadata[number]) for number in (9, 6, 7, 5))
-        if 0 < metadata.get(11, 0) < (start or file_size):  # a chunk without values may have a dictionary alone
+        if 0 < metadata.get(11, 0) < (start or file_size):  # a chunk without values may contain only a dictionary
             start = metadata[11]
         if start + stored > file_size or max(promised, values) >= 1 << 62:
             raise ValueError("chunk")

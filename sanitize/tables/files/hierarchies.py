@@ -1,4 +1,4 @@
-"""Hierarchies of values: declared sets that a column may be generalised to, read from a mapping or a file."""
+"""Hierarchies of values: declared generalisations of the values of a column, read from a mapping or a file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Hierarchy = Mapping[Any, Sequence[str]]
 
 
 def read_hierarchy(hierarchy: Hierarchy | str | Path, column: str) -> dict[str, tuple[str, ...]]:
-    """Ancestors of each value of a column, nearest first, checked to form a tree.
+    """Read the ancestors of each value of a column, nearest first, and check that they form a tree.
 
     Parameters
     ----------
     hierarchy : mapping of value to list of ancestors, or path
-        A file holds one value a line and its ancestors after it, separated by semicolons (ARX's format), commas, tabs
-        or vertical bars.
+        A file has one line per value, with the value followed by its ancestors, separated by semicolons (ARX's format),
+        commas, tabs or vertical bars.
     column : str
     """
     if isinstance(hierarchy, (str, Path)):
@@ -29,7 +29,7 @@ def read_hierarchy(hierarchy: Hierarchy | str | Path, column: str) -> dict[str, 
             if path.stat().st_size > 1 << 26:
                 raise bad_hierarchy(column, "its file is larger than 64 MiB")
             text = path.read_text(encoding="utf-8-sig")
-            # Values may hold commas, so semicolons go first where every line has as many.
+            # Values may contain commas, so semicolons are preferred if every line has the same number of them.
             n_marks = {line.count(";") for line in text.splitlines() if line.strip()}
             sign = ";" if len(n_marks) == 1 and n_marks != {0} else detect_delimiter(text)
             rows = csv.reader(text.splitlines(keepends=True), delimiter=sign[0], strict=True)

@@ -21,28 +21,28 @@ from sanitize.tables.files.spelling import (
 
 _PLAIN = (".", "")
 _SIGNS = (_PLAIN, (".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
-# A whole number, perhaps with an exponent of few digits: as R writes 100000.
+# A whole number, optionally with a short exponent, because R writes 100000 as 1e+05.
 _INTEGRAL = r"(?i)^\s*[-+]?[0-9{}]+(e\+?(0?[0-9]|1[0-4]))?\s*$"
 _WHOLE = r"^(0|-?[1-9][0-9]*)$"
 _DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+]?[0-9]+)?$"
 _PADDED = r"^\s*[-+]?0[0-9]"
-# More digits than a whole number of 64 bits has for certain.
+# Digits from which on a whole number may not fit 64 bits.
 _MOST_DIGITS = 18
 _DAY = "%Y%m%d"
 
 
 @dataclass(frozen=True)
 class ColumnReader:
-    """Conversion of a column's texts to its values.
+    """Converter from the texts of a column to its values.
 
     Attributes
     ----------
     dtype : pyarrow.DataType
     spelling : Spelling
     form : str
-        How dates are written; empty where it holds none.
+        Format of dates; empty if the column has no dates.
     is_native : bool
-        Whether Arrow reads it from the file as it is.
+        Whether Arrow itself reads the column from the file.
     """
 
     dtype: pa.DataType
@@ -51,12 +51,12 @@ class ColumnReader:
     is_native: bool = False
 
     def values(self, texts: pa.Array) -> pa.Array:
-        """Values of texts, null for missing ones.
+        """Convert texts to values, with null for missing values.
 
         Raises
         ------
         ArrowInvalid
-            If one stands for none.
+            If a text is not a value of the type.
         """
         if self.form:
             return parse_dates(self.spelling.drop_marks(texts), self.form, self.dtype)
@@ -81,13 +81,13 @@ class TextSurvey:
     Attributes
     ----------
     listed : tuple of str or None
-        Marks of missing values; None for the usual ones.
+        Declared marks of missing values; None for the usual marks.
     marks : set of str
-        Those that it holds.
+        Marks that occur in the column.
     signs : dict
-        Of each pair of signs in which all other texts are numbers whether all of them are whole.
+        For each pair of signs under which all other texts are numbers: whether all are whole.
     dates : dict
-        Of each way in which all of them are dates their type.
+        For each format in which all other texts are dates: their type.
     """
 
     listed: tuple[str, ...] | None = None
@@ -122,11 +122,11 @@ class TextSurvey:
         return self.is_filled and signs in self.signs and not self.is_padded and not is_long
 
     def date_form(self) -> list[str]:
-        """Date formats that the column may be in."""
+        """Date formats that all texts of the column match."""
         return list(self.dates or ()) if self.is_filled else []
 
     def as_number(self, signs: tuple[str, str], marks: tuple[str, ...]) -> ColumnReader | None:
-        """Converter of the texts to numbers; None if they are not numbers."""
+        """Converter from the texts to numbers; None if a text is not a number."""
         if signs not in self.signs:
             return None
         whole = self.signs[signs] and self.n_digits <= _MOST_DIGITS
@@ -162,7 +162,7 @@ class TextSurvey:
 
 
 def _is_of_our_time(texts: pa.Array) -> bool:
-    """Return whether eight digits are likely to be a date."""
+    """Return whether numbers of eight digits are likely to be dates."""
     return all_match(texts, r"^\s*(1[89]|20)[0-9]{6}\s*$")
 
 
@@ -180,8 +180,8 @@ def survey_columns(
 def choose_signs(
     surveys: Iterable[TextSurvey], delimiter: str, decimal: str | None, thousands: str | None
 ) -> tuple[str, str]:
-    """Signs of decimals and thousands under which most columns are numbers; the plainest if several are."""
-    # 1,234 is a thousand where a comma also stands between fields, and a little more than one where a semicolon does.
+    """Choose the signs of decimals and thousands under which most columns are numbers; the plainest of equals."""
+    # 1,234 is more than a thousand if the delimiter is a comma, and a little more than one if it is a semicolon.
     order = list(_SIGNS) if delimiter.startswith(",") else [_PLAIN, *_SIGNS[2:4], _SIGNS[1], *_SIGNS[4:]]
     columns = list(surveys)
     allowed = [s for s in order if decimal in (None, s[0]) and thousands in (None, s[1])]
@@ -189,7 +189,7 @@ def choose_signs(
 
 
 def date_order(surveys: Iterable[TextSurvey], delimiter: str) -> dict[str, int]:
-    """Date formats with the number of columns that match each, the likely order of month and day first."""
+    """Date formats, sorted by the number of columns that match, which shows the likely order of day and month."""
     column_forms = [survey.date_form() for survey in surveys]
     month_first = delimiter.startswith(",")
     order = sorted((ISO, *DATE_FORMATS), key=lambda form: month_first and form.startswith("%d/%m"))
@@ -197,7 +197,7 @@ def date_order(surveys: Iterable[TextSurvey], delimiter: str) -> dict[str, int]:
 
 
 def as_date(survey: TextSurvey, order: Iterable[str], marks: tuple[str, ...]) -> ColumnReader | None:
-    """Converter of texts to dates, by the first of some orders that fits; None if none does."""
+    """Converter from texts to dates by the first format that fits; None if no format fits."""
     forms = survey.date_form()
     form = next((form for form in order if form in forms), None)
     return None if form is None else ColumnReader((survey.dates or {})[form], Spelling(missing=marks), form)

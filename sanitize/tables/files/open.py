@@ -1,4 +1,4 @@
-"""File types by name or stream, and places that a release may be written to."""
+"""Opening of tables by file type, and targets of releases."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Among"
 
 
 def to_path(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
-    """Return the name as a path.
+    """Convert a name to a path.
 
     Raises
     ------
     SanitizeError
-        Of the kind given, if no file can have this name (it holds NUL, is too long, or is a link to itself), or nobody
-        can ask for it, below a folder that may not be entered.
+        Of the given class, if no file can have this name (it contains NUL, is too long, or is a link to itself), or it
+        is below a folder that may not be entered.
     """
     path = Path(name)
     try:
@@ -46,7 +46,7 @@ def to_path(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
     except ValueError:
         raise error(f"{shorten_path(path)} cannot be the name of a file: it holds a NUL character; rename it") from None
     except OSError as problem:
-        # What makes a name useless wherever it is asked for; all else is found when the file is opened.
+        # Errors that make a name unusable for any purpose; other errors are found when the file is opened.
         useless = {
             errno.ENAMETOOLONG: "is too long for a file",
             errno.ELOOP: "is a link that leads around in a circle",
@@ -63,16 +63,16 @@ def is_address(name: object) -> TypeGuard[str]:
 
 
 def shorten_path(path: Path) -> str:
-    """Last part of a path, shortened to fit in a line."""
+    """Last part of a path, shortened to fit on a line."""
     name = path.name or str(path)
     return repr(name if len(name) <= 60 else f"{name[:60]}...")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a release: one file, or a folder of parts.
+    """Target of a release: a file, or a folder of parts.
 
-    Where it does not replace, whoever comes first has the name: of several releases to one target one is written.
+    Without overwriting, the first release gets the name: of several simultaneous releases to one target one is written.
     """
 
     path: Path
@@ -85,8 +85,8 @@ class Target:
     ) -> Target:
         """Refuse targets that exist, are the input, or lie in a missing folder.
 
-        A source of None is a stream or in memory. Whether it is a folder that is made is told by the two names, unless
-        it is said.
+        A source of None is a stream or in memory. Unless ``as_folder`` is given, the two names decide whether the target
+        is a folder.
         """
         path, of_files = to_path(target, TargetError), (".parquet", ".csv")
         target_path = path.resolve()
@@ -117,13 +117,13 @@ class Target:
 
     @property
     def is_csv(self) -> bool:
-        """True if the file is text."""
+        """True if the file is a text file."""
         return not self.as_folder and self.path.suffix.lower() == ".csv"
 
     def clear_stale(self) -> None:
-        """Remove files of earlier, interrupted releases to this target; running ones hold a lock."""
+        """Remove files of interrupted earlier releases to this target; running releases are protected by a lock."""
         pattern = re.compile(rf"\.{re.escape(self.path.name[:NAME_CHARACTERS])}\.[0-9a-f]{{8}}\.(tmp|tmp\.gone|old)")
-        if not HAS_LOCKS:  # nobody can tell what is left from what a running release writes
+        if not HAS_LOCKS:  # without locks, remnants cannot be distinguished from files of a running release
             return
         with writing(self.path):
             entries = [entry for entry in os.scandir(self.path.parent) if pattern.fullmatch(entry.name)]
@@ -143,7 +143,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Among:
-    """Target that appears together with other outputs of a run.
+    """Target that becomes visible together with the other outputs of a run.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Described:
     source : path, binary stream or table
     description : TableDescription
     infers_header : bool
-        Whether a first line that looks like a row is taken for one.
+        Whether a first line that looks like a row is read as a row.
     """
 
     source: Any
@@ -189,21 +189,21 @@ def attach_description(source: SourceLike, description: TableDescription | None)
 
 
 def describe_release(name: str | os.PathLike[str]) -> SourceLike:
-    """Describe a file that a release wrote, whatever its first rows look like."""
+    """Return a description of a file that a release wrote, which is valid whatever its first rows look like."""
     plain = TableDescription(delimiter=",", header=True)
     return Described(name, plain) if _is_csv(to_path(name, SourceError)) else name
 
 
 @contextlib.contextmanager
 def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[Source]:
-    """Open the table of a path or address, by its suffix or a folder's content, of CSV bytes, or of Arrow batches.
+    """Open a table: a path or address by its suffix or folder content, a stream of CSV bytes, or Arrow batches.
 
     Parameters
     ----------
     source : path, address, binary stream, frame, stream of Arrow's record batches, or Source
-        A Source is open already.
+        Table to open; a Source is returned as it is.
     numbers : Numbers
-        Columns that are numbers or dates, which a text file does not know.
+        Columns to read as numbers or dates, because a text file does not state types.
     """
     request = source if isinstance(source, Described) else Described(source, TableDescription())
     source, weights = request.source, request.description.weights
@@ -240,7 +240,7 @@ def _open_path(path: Path, numbers: Numbers, request: Described) -> Source:
 
 
 def _refuse_of_text(what: str, description: TableDescription, error: type[SanitizeError]) -> None:
-    """Refuse settings that only text files have."""
+    """Refuse settings that apply only to text files."""
     if names := description.of_text:
         raise error(f"{what} has no {names[0]}; leave it out")
 
@@ -253,15 +253,15 @@ def _is_csv(path: Path) -> bool:
 
 
 def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[str] | None = ()) -> pa.Table:
-    """Table in memory, with columns of a CSV file as numbers if every value is written as one.
+    """Read a table into memory, with columns of a CSV file as numbers if every value is a number.
 
     Parameters
     ----------
     source : path, binary stream or Source
     columns : sequence of str
-        Columns that must be there.
+        Columns that must exist.
     also : sequence of str, optional
-        Others that are read where they are there; None for all.
+        Further columns, which are read if they exist; None for all.
     """
     with open_source(source, Numbers(is_inferred=lambda _: True)) as table:
         names = table.schema.names
@@ -277,7 +277,7 @@ def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[
 def open_target(
     target: TargetLike, source: SourceLike, *, force: bool
 ) -> tuple[Target | BinaryIO, contextlib.AbstractContextManager[Outputs]]:
-    """Target to write to, or a stream, and the outputs that it appears with: its own by default."""
+    """Open a target or stream for writing, and the outputs with which it becomes visible, by default its own."""
     if isinstance(target, Among):
         return open_target(target.target, source, force=force)[0], contextlib.nullcontext(target.outputs)
     if is_address(target):
@@ -287,7 +287,7 @@ def open_target(
 
 
 def _stage_for_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.AbstractContextManager[Outputs]]:
-    """Stage a file locally, which is copied to a store when it is complete."""
+    """Write a file locally, and copy it to a store when it is complete."""
     folder = Path(temporary_place(), f"sanitize-{secrets.token_hex(8)}")
     place = replace(
         Target.check(folder.with_suffix(Path(remote.name).suffix), None, force=False), path=folder / remote.name

@@ -29,27 +29,27 @@ from sanitize.tables.files.source import (
 )
 
 MAGIC = b"PAR1"
-# Both versions of Feather. Arrow's format is made for memory that is trusted: its reader follows offsets as they are.
+# Both versions of Feather, which is not read: Arrow's format is for trusted memory, and its reader checks no offsets.
 _ARROW = (b"ARROW1", b"FEA1")
 _ENCRYPTED = b"PARE"
 _MIN_BYTES = 12
-# Pages of text in these can be read into dictionaries.
+# Encodings of text pages that can be read into dictionaries.
 _IN_DICTIONARIES = frozenset(("PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"))
-# A footer describes columns and row groups; even thousands of both stay far below this.
+# Largest footer, in bytes; even thousands of columns and row groups need far less.
 _FOOTER_BYTES = 1 << 28
-# Values of columns that need not be read together.
+# Most values to read together.
 _APART_VALUES = 1 << 22
-# Column chunks are read in pieces of this size, or each would be held whole.
+# Column chunks are read in pieces of this size, so that they are not in memory as a whole.
 _BUFFER_BYTES = 1 << 18
-# Arrow's reader refuses texts and lists in a footer above its own limits, which are these; it cannot be told to have
-# none, so that the owner of a trusted file gets the largest that it takes.
+# Limits of Arrow's reader for texts and lists in a footer. The limits cannot be switched off, so a trusted file gets
+# the largest possible.
 _LIMITS: dict[str, Any] = {"thrift_string_size_limit": 1 << 27, "thrift_container_size_limit": 1 << 24}
 _NO_LIMITS = dict.fromkeys(_LIMITS, (1 << 31) - 1)
 
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """Files of one table: a Parquet file, or all ``*.parquet`` files under a folder, with one schema."""
+    """Files of a table: a Parquet file, or all ``*.parquet`` files under a folder, with a common schema."""
 
     n_rows: int = field(kw_only=True)
     reads_on_demand: ClassVar[bool] = True
@@ -61,7 +61,7 @@ class ParquetSource(Source):
         Raises
         ------
         SourceError
-            If there is no such file, it is not Parquet, is damaged or encrypted, or the files of a folder have
+            If the file does not exist, is not Parquet, is damaged or encrypted, or the files of a folder have
             different columns.
         """
         path = Path(root)
@@ -85,13 +85,13 @@ class ParquetSource(Source):
             return list(enumerate(read_footer(file).row_groups))
 
     def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
-        """Groups of a few columns, larger if there are few rows: Arrow holds the different texts of a row group."""
+        """Columns in groups to read together, larger for few rows, because Arrow holds all texts of a row group."""
         width = max(1, _APART_VALUES // max(1, min(self.n_rows, BATCH_ROWS)))
         for start in range(0, len(columns), width):
             yield list(columns[start : start + width])
 
     def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
-        """Columns of one file in loads of one row group, or of several small ones."""
+        """Yield loads of columns of one file: a row group, or several small row groups."""
         first, row_groups = 0, self.list_row_groups(file)
         for groups, n_rows in consecutive([rows for _, rows in row_groups], BATCH_ROWS):
             numbers = [row_groups[place][0] for place in groups]
@@ -115,7 +115,7 @@ class ParquetSource(Source):
             with reading(file.name):
                 raw, size = _read_footer_bytes(file)
                 Footer.read(raw, size, file.name).refuse_bombs(columns, file, row_groups)
-                # Each load opens the file again, and a footer grows with the number of loads.
+                # Each load opens the file again and reads its footer, which grows with the number of row groups.
                 metadata = _metadata(raw) if len(raw) <= REMEMBERED_BYTES else None
                 text = [name for name in columns if is_text(self.schema.field(name).type)]
                 reader = stack.enter_context(_reader(file, text, metadata))
@@ -131,11 +131,11 @@ class ParquetSource(Source):
                     batch = next(batches, None)
                 if batch is None:
                     return
-                # A name may also select nested fields that start with it, so pick by exact name.
+                # A name may also select nested fields that start with it, so columns are picked by exact name.
                 yield self._alike(batch.select([batch.schema.get_field_index(name) for name in columns]), file)
 
     def _alike(self, batch: pa.RecordBatch, file: Path) -> pa.RecordBatch:
-        """Batch in the types of the whole table, with texts in dictionaries."""
+        """Convert a batch to the types of the whole table, with texts in dictionaries."""
         if not batch.num_columns:
             return batch
         columns = []
@@ -149,12 +149,12 @@ class ParquetSource(Source):
 
 
 def _join_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Columns of all files, in types that hold the values of each.
+    """Join the schemas of all files, with types that hold the values of each file.
 
     Raises
     ------
     SourceError
-        If a file lacks a column, has another, or one with values of another kind.
+        If a file lacks a column, or has an additional one, or one with values of another kind.
     """
     first = schemas[0]
     for file, schema in zip(files, schemas, strict=True):
@@ -165,7 +165,7 @@ def _join_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sch
 
 
 def _join_fields(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -> pa.Field:
-    """Column in the narrowest type that exactly holds its possible values in each file."""
+    """Column with the narrowest type that holds all possible values of its types in the files exactly."""
     kinds = list(dict.fromkeys(field.type for field in fields))
     if len(kinds) == 1:
         return fields[0].with_nullable(any(field.nullable for field in fields))
@@ -183,7 +183,7 @@ def _join_fields(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -
 
 
 def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """Type that holds the values of two types; None if they differ in kind."""
+    """Type that holds the values of two types; None if their kinds differ."""
     try:
         [field] = pa.unify_schemas([pa.schema([("x", left)]), pa.schema([("x", right)])], promote_options="permissive")
     except pa.ArrowException:
@@ -202,7 +202,7 @@ def is_text(dtype: pa.DataType) -> bool:
 
 
 def _plain_text_columns(metadata: pq.FileMetaData, names: Sequence[str], row_groups: Sequence[int] | None) -> set[str]:
-    """Text columns with pages in an encoding that Arrow cannot keep as dictionaries."""
+    """Names of text columns with pages in an encoding that Arrow cannot keep as dictionaries."""
     wanted, columns = set(names), set()
     places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in wanted]
     for group in range(metadata.num_row_groups) if row_groups is None else row_groups:
@@ -213,7 +213,7 @@ def _plain_text_columns(metadata: pq.FileMetaData, names: Sequence[str], row_gro
 
 
 def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Group consecutive positions so that sizes sum to at most ``most`` (or one position); also the sums."""
+    """Group consecutive positions so that sizes sum to at most ``most`` (or a single position); return also the sums."""
     run: list[int] = []
     total = 0
     for position, size in enumerate(sizes):
@@ -226,13 +226,13 @@ def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ..
 
 
 def read_footer(file: Path) -> Footer:
-    """Read the footer of a file, if it is consistent."""
+    """Read the footer of a file; refuse an inconsistent one."""
     raw, size = _read_footer_bytes(file)
     return Footer.read(raw, size, file.name)
 
 
 def _read_footer_bytes(file: Path) -> tuple[bytes, int]:
-    """Bytes of the footer alone, and the size of the file, after a check of the magic numbers."""
+    """Read the bytes of the footer, and the size of the file, and check the magic numbers."""
     name = file.name
     with file.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)

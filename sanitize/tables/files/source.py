@@ -1,4 +1,4 @@
-"""Tables in files as untrusted input: the common base of Parquet and CSV."""
+"""Tables in files as untrusted input: base class of Parquet and CSV sources."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceErr
 from sanitize.tables.columns import check_type, is_number_type, value_type
 from sanitize.tables.files.description import NUMBERS, is_dated
 
-# As many rows as writers commonly put into a row group, whose dictionaries are then looked at once.
+# Usual number of rows in a row group, so that its dictionaries are examined only once.
 BATCH_ROWS = 1 << 20
-# Values in memory at a time, for each worker: batches of more than a few columns have fewer rows.
+# Most values in memory per worker: batches of many columns have fewer rows.
 _BATCH_VALUES = 1 << 23
 _UNPACKING = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Columns of a text file that are numbers or dates.
+    """Columns of a text file to be read as numbers or dates.
 
     Attributes
     ----------
     columns : collection of str
-        Columns that must be numbers: those with bins, or that were numbers when a tree was grown.
+        Columns that must be numbers because they have bins, or were numbers at fit.
     dates : collection of str
-        Columns that are cut as dates, if they are written in another form than that of ISO 8601.
+        Columns that are binned as dates, if they are not in the form of ISO 8601.
     is_inferred : callable, optional
-        Of other columns, by name, whether they are to be what all of their values are written as.
+        Whether the type of another column, given by name, is inferred from its values.
     """
 
     columns: Collection[str] = ()
@@ -52,7 +52,7 @@ class Numbers:
     is_inferred: Callable[[str], bool] | None = None
 
 
-# Columns are what they are: text in a CSV file.
+# No conversion: all columns of a CSV file are text.
 AS_STORED = Numbers()
 
 
@@ -63,10 +63,10 @@ class Load:
     Attributes
     ----------
     first : int
-        Number of its first row in what is read of the file.
+        Number of the first row among the rows read from the file.
     n_rows : int
     batches : function without arguments
-        Reads them, a batch of columns at a time.
+        Reads the rows, yielding a batch of columns at a time.
     """
 
     first: int
@@ -81,12 +81,12 @@ class Source(ABC):
     Attributes
     ----------
     root : Path
-        What the user named.
+        Path that the user named.
     files : tuple of Path
     schema : pyarrow.Schema
-        Columns of the files, then the columns that their folders name.
+        Columns of the files, followed by the columns that their folders name.
     partitions : tuple of str
-        Columns that are the names of folders (``key=value``).
+        Columns that come from the names of folders (``key=value``).
     n_rows : int
     weights : str or None
         Column of the weights of the rows.
@@ -99,7 +99,7 @@ class Source(ABC):
     partitions: tuple[str, ...] = ()
     n_rows: int = field(init=False, repr=False, compare=False)
     weights: str | None = field(default=None, kw_only=True)
-    reads_on_demand: ClassVar[bool] = False  # whether a load is read when its batches are, and again each time
+    reads_on_demand: ClassVar[bool] = False  # whether a load reads the file each time that its batches are requested
 
     @property
     def is_on_disk(self) -> bool:
@@ -108,7 +108,7 @@ class Source(ABC):
 
     @property
     def known_rows(self) -> int | None:
-        """Number of rows if it is known without reading them again."""
+        """Number of rows, if known without reading them again."""
         return vars(self).get("n_rows")
 
     def check(self, columns: Sequence[str]) -> None:
@@ -124,7 +124,7 @@ class Source(ABC):
 
     @property
     def readable_columns(self) -> list[str]:
-        """Columns that pass `check`."""
+        """Names of the columns that pass `check`."""
         names = []
         for name in dict.fromkeys(self.schema.names):
             with contextlib.suppress(ColumnError):
@@ -133,12 +133,12 @@ class Source(ABC):
         return names
 
     def with_types(self, types: Mapping[str, str]) -> Source:
-        """Return the same table, with numeric codes as values without an order.
+        """Return the same table with columns converted to their described types; numeric codes become unordered values.
 
         Raises
         ------
         ColumnError
-            If a column is absent, or is stored as something else than it is said to be.
+            If a column is absent, or is stored as a type that contradicts its description.
         """
         if absent := [name for name in types if name not in self.schema.names]:
             raise self.absent(absent)
@@ -160,7 +160,7 @@ class Source(ABC):
     def batches(
         self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
     ) -> Generator[dict[str, pa.Array], None, None]:
-        """Columns of one file, or of some of its row groups, in batches; text columns stay dictionaries."""
+        """Yield batches of columns of one file, or of some of its row groups; text columns stay dictionaries."""
         stored = [name for name in columns if name not in self.partitions]
         batch_rows = min(batch_rows, max(1, _BATCH_VALUES // max(1, len(stored))))
         for batch in self._file_batches(file, stored, batch_rows, row_groups):
@@ -172,7 +172,7 @@ class Source(ABC):
             advance(batch.num_rows)
 
     def _check_folders(self, file: Path, arrays: Mapping[str, pa.Array]) -> None:
-        """Refuse a file with a column that its folder also names, with another value."""
+        """Refuse a file with a column whose values differ from the value in the name of its folder."""
         for name, text in _values(self.root, file) if self.root.is_dir() else ():
             if name not in arrays:
                 continue
@@ -186,7 +186,7 @@ class Source(ABC):
 
     @cached_property
     def _types(self) -> dict[str, pa.DataType]:
-        """Type of each column; for a repeated name, of the first."""
+        """Type of each column; for a repeated name, the type of the first."""
         return {field.name: field.type for field in reversed(list(self.schema))}
 
     def _as_described(self, name: str, column: pa.Array) -> pa.Array:
@@ -195,7 +195,7 @@ class Source(ABC):
         return column.dictionary_encode() if is_code else column
 
     def _folder_columns(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
-        """Columns that a file's folders name, as dictionaries of one value."""
+        """Columns that the folders of a file name, as dictionaries with one value."""
         texts, arrays = dict(_values(self.root, file)), {}
         for name in self.partitions:
             dtype, text = self.schema.field(name).type, texts[name]
@@ -206,7 +206,7 @@ class Source(ABC):
         return arrays
 
     def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
-        """Columns of one file in independent loads; those of a stream are read already."""
+        """Yield columns of one file in independent loads; the rows of a stream are in memory already."""
         first = 0
         for batch in self.batches(file, columns, batch_rows):
             n_rows = len(next(iter(batch.values())))
@@ -214,7 +214,7 @@ class Source(ABC):
             first += n_rows
 
     def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
-        """Columns in groups to read one after another: rows of few columns take less memory."""
+        """Columns in groups to read one group after another, which takes less memory."""
         if columns:
             yield list(columns)
 
@@ -225,7 +225,7 @@ class Source(ABC):
         """Yield the given columns of one file in batches, in this order; without columns, batches only count rows."""
 
     def check_unchanged(self) -> None:
-        """Refuse to go on if a file is not the one that was opened."""
+        """Refuse to continue if a file has changed since it was opened."""
         for file, stamp in zip(self.files if self.is_on_disk else (), self._stamps, strict=True):
             if not file.exists() or file_stamp(file) != stamp:
                 raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
@@ -239,7 +239,7 @@ def _is_same_number(value: Any, text: str | None) -> bool:
 
 
 def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
-    """Convert a column of a typed table as its description says."""
+    """Convert a column of a typed table to its described type."""
     dtype = value_type(field.type)
     if (kind in NUMBERS and not is_number_type(dtype)) or (
         kind is not None and is_dated(kind) and not pa.types.is_temporal(dtype)
@@ -255,12 +255,12 @@ def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
 
 
 def check_same_columns(file: Path, names: Sequence[str], first: Path, first_names: Sequence[str]) -> None:
-    """Refuse a file of a folder whose columns are not those of the first one, in whatever order.
+    """Refuse a file of a folder whose columns are not those of the first file, in any order.
 
     Raises
     ------
     SourceError
-        With a column that it lacks or has in addition.
+        The message names a column that the file lacks or has in addition.
     """
     expected, found = Counter(first_names), Counter(names)
     lacking, more = [*expected - found], [*found - expected]
@@ -287,7 +287,7 @@ def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """All files under a folder except hidden ones; an unreadable folder is an error, or rows would be missing."""
+    """List all files under a folder except hidden ones; refuse an unreadable folder, whose rows would be missing."""
     try:
         entries = [
             (entry, _is_folder(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_"))
@@ -307,10 +307,10 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _is_folder(entry: Path) -> bool:
-    """Return whether a path is a folder; raise if that cannot be seen, where newer Python's `is_dir` returns False."""
+    """Return whether a path is a folder; raise if unknown, whereas `is_dir` of newer Pythons returns False."""
     try:
         return stat.S_ISDIR(entry.stat().st_mode)
-    except FileNotFoundError:  # a link that leads nowhere
+    except FileNotFoundError:  # a broken link
         return False
 
 
@@ -321,30 +321,30 @@ def check_regular(file: Path) -> None:
 
 
 def file_stamp(file: Path) -> tuple[int, int, int]:
-    """Stamp that shows whether a file was written to."""
+    """Stamp of a file that changes when the file is modified."""
     state = file.stat()
     return state.st_size, state.st_mtime_ns, state.st_ino
 
 
 def read_small_file(file: Path, most: int = 1 << 28) -> bytes:
-    """Read a small regular file whole.
+    """Read a small regular file as a whole.
 
     Raises
     ------
     SourceError
-        If it cannot be read or has more bytes than that; its message starts with the name of the file.
+        If the file cannot be read or has more than ``most`` bytes; the message starts with the name of the file.
     """
     with reading(file.name):
         check_regular(file)
         with file.open("rb") as stream:
-            if os.fstat(stream.fileno()).st_size > most:  # a read of so many bytes would take memory for all of them
+            if os.fstat(stream.fileno()).st_size > most:  # reading with a large limit would allocate all of it
                 raise SourceError(f"{file.name} is longer than {most >> 20} MiB; it was not read")
             return stream.read()
 
 
 @contextlib.contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turn errors of a reader into one sentence that quotes no bytes of the file."""
+    """Convert errors of a reader to a sentence that quotes no bytes of the file."""
     try:
         yield
     except SanitizeError:
@@ -354,23 +354,22 @@ def reading(name: str) -> Iterator[None]:
     except (pa.ArrowMemoryError, MemoryError):
         raise SourceError(f"{name} needs more memory than there is to decode") from None
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, *_UNPACKING) as error:
-        if isinstance(error, OSError) and error.errno:  # what the system says; Arrow's errors of content have no number
+        if isinstance(error, OSError) and error.errno:  # Arrow's errors on content have none
             raise SourceError(f"{name} cannot be read ({os.strerror(error.errno)})") from None
         reason = "a page fails its checksum" if "checksum" in str(error).lower() else "it is damaged or not supported"
         raise SourceError(f"{name} cannot be read: {reason} ({type(error).__name__})") from None
 
 
 def partition_schema(root: Path, files: Sequence[Path], file_columns: Collection[str] = ()) -> pa.Schema:
-    """Columns from the folder names of all files, as in ``year=2024/part.parquet``; none for a file or flat folder.
+    """Columns from the names of the files' folders, as in ``year=2024/part.parquet``; none without such folders.
 
-    A column whose every value is a whole number written plainly is a number, any other is text; the name
-    ``__HIVE_DEFAULT_PARTITION__`` is a missing value. Values may be percent-encoded. Columns that the files ``held``
-    themselves are read from them.
+    A column is numeric if every value is a plain whole number, otherwise text. The name ``__HIVE_DEFAULT_PARTITION__``
+    is a missing value. Values may be percent-encoded. Columns that the files contain (``held``) are read from these.
 
     Raises
     ------
     SourceError
-        If not all files lie under the same columns in the same order.
+        If the folders do not name the same columns in the same order for all files.
     """
     if not root.is_dir():
         return pa.schema([])
@@ -391,7 +390,7 @@ def partition_schema(root: Path, files: Sequence[Path], file_columns: Collection
 
 
 def _values(root: Path, file: Path) -> list[tuple[str, str | None]]:
-    """Columns and values of the folders between root and file; folder names without = give none."""
+    """Columns and values named by the folders between root and file; names without = are ignored."""
     pairs: list[tuple[str, str | None]] = []
     for part in file.relative_to(root).parts[:-1]:
         name, equals, value = part.partition("=")

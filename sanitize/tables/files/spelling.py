@@ -1,7 +1,7 @@
 """Conversion of texts to numbers, dates and missing values.
 
-Arrow casts texts to numbers and dates; what it does not know is rewritten first, text by text that differs: signs of
-decimals and thousands, blanks, and the order of day, month and year.
+Arrow casts texts to numbers and dates. Spellings that Arrow does not know are rewritten first, once per distinct text:
+signs of decimals and thousands, blanks, and the order of day, month and year.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Words and signs that people write where a value is missing; others are named by whoever knows the table.
+# Usual marks of a missing value; the owner of a table may name others.
 _MARK = (
     r"(?i)^\s*(|[-–—.?*/_]{1,4}|<?n\.?/?\s?a\.?>?|nat|nan|-?1\.#(ind|qnan)|#n/a|#(null|value|div/0|num)!|<?null>?|nil|none|"
     r"missing|unknown|not (available|known|applicable)|no (data|answer)|refused|don'?t know|dk|\\n|k\.?\s?a\.?|\.[a-z]|"
     r"0{4}[-/.]00[-/.]00( 00:00(:00)?)?|00[-/.]00[-/.]0{4})\s*$"
 )
-# Signs that typesetters put in numbers, and those of keyboards: minus, blanks that do not break a line, apostrophe.
+# Typographic signs in numbers, and the keyboard signs for them: minus, non-breaking blanks, apostrophe.
 _TYPESET = {"\u2212": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'"}
 _PARTS = {
     "Y": r"[0-9]{4}",
@@ -40,18 +40,18 @@ _DAYS = (
     *("%d%b%Y", "%d-%b-%Y", "%d %b %Y", "%d. %B %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%y", "%d%b%y"),
 )
 ISO = "date"
-# Ways to write dates that are looked for; dates and times of ISO 8601 are read by Arrow.
+# Date formats that are tried; Arrow itself reads dates and times of ISO 8601.
 DATE_FORMATS = tuple(day + time for time in ("", " %H:%M", " %H:%M:%S") for day in _DAYS)
 _ISO_TYPES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 def is_mark(texts: pa.Array) -> pa.Array:
-    """Mask of texts that are a usual mark of a missing value, including the empty text."""
+    """Mask of the texts that are usual marks of a missing value, including the empty text."""
     return pc.match_substring_regex(texts, _MARK)
 
 
 def plain_signs(texts: pa.Array) -> pa.Array:
-    """Texts with the signs of keyboards in place of those of typesetters."""
+    """Replace typographic signs in texts by keyboard signs."""
     for sign, plain in _TYPESET.items():
         texts = pc.replace_substring(texts, sign, plain)
     return texts
@@ -66,16 +66,16 @@ def is_date_format(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Signs inside numbers, and texts that stand for a missing value.
+    """Spelling of values: signs inside numbers, and texts that stand for a missing value.
 
     Attributes
     ----------
     decimal : {".", ","}
     thousands : str
-        Empty where no sign stands between thousands.
+        Sign between thousands; empty if there is none.
     missing : tuple of str
     trims : bool
-        Whether blanks before a text do not belong to it.
+        Whether blanks before a text are ignored.
     """
 
     decimal: str = "."
@@ -84,7 +84,7 @@ class Spelling:
     trims: bool = False
 
     def spells(self, texts: pa.Array) -> bool:
-        """Return whether all of these texts, in the signs of keyboards, are numbers in this spelling."""
+        """Return whether all texts, after `plain_signs`, are numbers in this spelling."""
         return all_match(texts, _pattern(self.decimal, self.thousands))
 
     def drop_marks(self, texts: pa.Array) -> pa.Array:
@@ -101,11 +101,11 @@ class Spelling:
         Raises
         ------
         ArrowInvalid
-            If one stands for no number of this type.
+            If a text is not a number of this type.
         """
         plain = pc.utf8_trim_whitespace(plain_signs(self.drop_marks(texts)))
         plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
-        if not self.spells(plain.drop_null()):  # Arrow would read 1,5 of another spelling as no number, but 0x1F as one
+        if not self.spells(plain.drop_null()):  # Arrow refuses 1,5 of another spelling, but would accept 0x1F
             raise pa.ArrowInvalid("not a number")
         if self.thousands:
             plain = pc.replace_substring(plain, self.thousands, "")
@@ -123,12 +123,12 @@ def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
     Raises
     ------
     ArrowInvalid
-        If one is no date of this form.
+        If a text is not a date in this format.
     """
     plain = pc.utf8_trim_whitespace(texts)
     plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
     if form == ISO:
-        if pa.types.is_date(dtype):  # with a time of midnight, as tables of dates have it
+        if pa.types.is_date(dtype):  # with the time 00:00:00, as some tables of dates have it
             plain = pc.replace_substring_regex(plain, r"[ T]00:00(:00(\.0+)?)?$", "")
         return plain.cast(dtype)
     matches = pc.extract_regex(plain, _date_pattern(form))
@@ -143,7 +143,7 @@ def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
 
 
 def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> pa.DataType | None:
-    """Narrowest type, from a given one on, in which all texts are dates of a format; None if they are none."""
+    """Narrowest type, from a given one on, in which all texts are dates of a format; None if a text is not a date."""
     types = _ISO_TYPES if form == ISO else (pa.timestamp("us") if "%H" in form else pa.date32(),)
     for dtype in types[types.index(widest) if widest is not None else 0 :]:
         try:
@@ -155,13 +155,13 @@ def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> 
 
 
 def all_match(texts: pa.Array, pattern: str) -> bool:
-    """Return whether a pattern matches each text."""
+    """Return whether a pattern matches every text."""
     return bool(pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py())
 
 
 @cache
 def _pattern(decimal: str, thousands: str) -> str:
-    """Pattern of numbers with these signs, with optional exponent, sign and surrounding blanks."""
+    """Regular expression of numbers with given signs, optional exponent, sign and surrounding blanks."""
     point, mark = re.escape(decimal), re.escape(thousands)
     whole = rf"([0-9]+|[0-9]{{1,3}}({mark}[0-9]{{3}})+)" if thousands else "[0-9]+"
     return rf"(?i)^\s*([-+]?({whole}({point}[0-9]*)?|{point}[0-9]+)(e[-+]?[0-9]+)?|[-+]?inf(inity)?|nan)\s*$"
@@ -177,7 +177,7 @@ def _date_pattern(form: str) -> str:
 def _year(part: dict[str, pa.Array]) -> pa.Array:
     if "Y" in part:
         return part["Y"]
-    # As POSIX has it: 69 to 99 are of the last century.
+    # As in POSIX: 69 to 99 are in the last century.
     is_past = pc.greater_equal(part["y"], "69")
     return _join_texts([pc.if_else(is_past, "19", "20"), part["y"]], "")
 
@@ -187,7 +187,7 @@ def _month(part: dict[str, pa.Array]) -> pa.Array:
         return part["m"]
     names = part.get("b", part.get("B"))
     index = pc.index_in(pc.utf8_slice_codeunits(pc.utf8_lower(names), 0, 3), value_set=pa.array(_MONTHS))
-    return pc.add(index.fill_null(98), 1).cast(pa.string())  # no month of that number: Arrow refuses it
+    return pc.add(index.fill_null(98), 1).cast(pa.string())  # no such month: Arrow refuses it
 
 
 def _join_texts(parts: list[pa.Array], sign: str) -> pa.Array:
@@ -199,5 +199,5 @@ def _like(texts: pa.Array, text: str) -> pa.Array:
 
 
 def usual_marks(marks: Collection[str]) -> tuple[str, ...]:
-    """Marks in an order that does not depend on the rows."""
+    """Sort marks of missing values into an order that does not depend on the rows."""
     return tuple(sorted(marks))

@@ -1,4 +1,4 @@
-"""Tables without local files: frames, streams (stored in an unnamed file), and tables in stores."""
+"""Tables without local files: frames, streams (copied to an unnamed file), and tables in stores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-# Enough that a copy waits for the disk and not for Python.
+# Bytes per step of a copy: enough that the disk, not Python, is the bottleneck.
 COPY_BYTES = 1 << 20
 
 
@@ -41,7 +41,7 @@ class ArrowSource(Source):
     Attributes
     ----------
     read : function without arguments
-        All rows, from the first on.
+        Reads all rows from the first on.
     """
 
     n_rows: int = field(kw_only=True)
@@ -50,15 +50,15 @@ class ArrowSource(Source):
     @classmethod
     @contextlib.contextmanager
     def open(cls, native: Any) -> Iterator[ArrowSource]:
-        """Return a frame unchanged, or read a whole stream, once.
+        """Open a frame, or read a whole stream, which is possible once.
 
         Raises
         ------
         ColumnError
-            If it is neither, two columns of a frame have one name, the tables of an iterator differ, or a stream holds
-            no rows: it may have been read before.
+            If the object is neither, two columns of a frame have the same name, the tables of an iterator differ, or a
+            stream has no rows, perhaps because it was read before.
         SourceError
-            If a stream cannot be read, or there is no room for what it holds.
+            If a stream cannot be read, or there is no room for its rows.
         """
         path = Path(Spool.name)
         if not is_stream(native):
@@ -95,9 +95,9 @@ class ArrowSource(Source):
 
 
 def _check_files(stream: Any) -> None:
-    """Check the footers of a data set as those of a folder, since Arrow believes their sizes."""
+    """Check the footers of a data set like those of a folder, because Arrow trusts the sizes in them."""
     for fragment in stream.get_fragments() if is_dataset(stream) else ():
-        if getattr(fragment, "path", None) is None:  # in memory
+        if getattr(fragment, "path", None) is None:  # a data set in memory
             continue
         if not (fragment.format.default_extname == "parquet" and isinstance(fragment.filesystem, LocalFileSystem)):
             raise SourceError(
@@ -108,7 +108,7 @@ def _check_files(stream: Any) -> None:
 
 
 def _keep(stream: Any, rows: Counter[pa.Schema], file: BinaryIO) -> None:
-    """Write all batches of a stream, grouped by table, and count rows by their columns."""
+    """Write all batches of a stream to the spool, grouped by table, and count the rows."""
     for reader in open_readers(stream):
         rows[reader.schema] += 0
         with pa.ipc.new_stream(file, reader.schema) as writer:
@@ -125,8 +125,8 @@ def _reread_batches(spool: Spool) -> Iterator[pa.RecordBatch]:
 
 
 def _join_tables(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
-    """Rows in few batches, with text in dictionaries."""
-    with contextlib.suppress(pa.ArrowException):  # dictionaries that differ and hold missing values cannot be joined
+    """Join tables to one with few batches, and with text in dictionaries."""
+    with contextlib.suppress(pa.ArrowException):  # Arrow cannot join different dictionaries with missing values
         tables = [pa.concat_tables(tables).combine_chunks()] if len(tables) > 1 else tables
     for batch in (batch for table in tables for batch in table.to_batches()):
         plain = [as_arrow(column, name) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
@@ -138,8 +138,8 @@ def _join_tables(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
 class Spool(contextlib.AbstractContextManager["Spool"]):
     """Copy of a stream in an unnamed temporary file, readable by this process only.
 
-    The file has no name, from its start where the system allows it, so it is gone when the process ends, however
-    it ends. It takes room in the folder for temporary files (``TMPDIR``).
+    The file has no name, from its creation on if the system allows it, so the file disappears when the process ends,
+    even by a crash. It takes room in the folder for temporary files (``TMPDIR``).
     """
 
     name = "the input stream"
@@ -151,13 +151,13 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
             self._file.flush()
         except BaseException as error:
             self._file.close()
-            if isinstance(error, OSError) and error.errno is not None:  # Arrow's own, of what is read, have no number
+            if isinstance(error, OSError) and error.errno is not None:  # Arrow's errors about the content have no number
                 reason = os.strerror(error.errno)
                 raise SourceError(f"{self.name} cannot be kept in a temporary file ({reason})") from None
             raise
 
     def open(self) -> io.BufferedReader:
-        """Open a reader with its own position, from the start."""
+        """Open a reader that starts at the beginning and has its own position."""
         return io.BufferedReader(_Reader(self._file.fileno()), COPY_BYTES)
 
     def __exit__(self, *_: object) -> None:
@@ -193,34 +193,34 @@ class _Reader(io.RawIOBase):
 
 @dataclass(frozen=True)
 class Remote:
-    """File or folder of a store, by its address, which is never shown because it may hold a password."""
+    """File or folder in a store, given by its address, which is never shown because it may contain a password."""
 
     store: FileSystem = field(repr=False)
     path: str
 
     @classmethod
     def from_address(cls, address: str, error: type[SanitizeError]) -> Remote:
-        """Find the store of an address, and the place in it.
+        """Connect to the store of an address, and find the path in it.
 
         Raises
         ------
         SanitizeError
-            Of the kind given, if it is of no store that pyarrow knows.
+            Of the given class, if pyarrow knows no such store.
         """
         try:
             return cls(*FileSystem.from_uri(address))
-        except (pa.ArrowException, OSError, ValueError, ImportError):  # they quote the address
+        except (pa.ArrowException, OSError, ValueError, ImportError):  # these errors quote the address
             kind = address.partition("://")[0]
             raise error(f"the address {kind}://... names no store that pyarrow.fs can reach") from None
 
     @property
     def name(self) -> str:
-        """Last part of the path."""
+        """Last part of the path in the store."""
         return PurePosixPath(self.path).name
 
     @contextlib.contextmanager
     def fetch(self) -> Iterator[Path]:
-        """Copy the file or folder to a private local one, which is deleted when the block ends."""
+        """Copy the file or folder to a private local copy, which is deleted at the end of the ``with`` block."""
         with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
             root = Path(folder) / (self.name or "the store")
             with reading(root.name):
@@ -242,7 +242,7 @@ class Remote:
         return [info]
 
     def upload(self, file: Path, *, replaces: bool) -> None:
-        """Copy a file to the store under a temporary name until it is complete."""
+        """Copy a file to the store, under a temporary name until the copy is complete."""
         hidden = f"{self.path}.{secrets.token_hex(4)}.tmp"
         with writing(Path(self.name)):
             self.check_free(replaces=replaces)
@@ -256,6 +256,6 @@ class Remote:
                 raise
 
     def check_free(self, *, replaces: bool) -> None:
-        """Refuse a name that exists."""
+        """Refuse a target that exists already."""
         if not replaces and self.store.get_file_info(self.path).type != FileType.NotFound:
             raise TargetExists(f"{self.name} exists already; choose another name or overwrite it with force")

@@ -1,4 +1,4 @@
-"""Compressed files as streams of their content; the first bytes show the kind of compression."""
+"""Compressed files as streams of their content; the compression is detected from the first bytes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _HEAD_BYTES = 6
 
 @contextlib.contextmanager
 def open_unpacked(plain: BinaryIO, name: str) -> Iterator[BinaryIO]:
-    """Content of a file, decompressed piece by piece.
+    """Open the content of a file, which is decompressed piece by piece.
 
     Raises
     ------
     SourceError
-        If it is an archive of several files, or one that needs a password.
+        If the file is an archive with several files or with a password.
     """
     head = plain.read(_HEAD_BYTES)
     plain.seek(0)
@@ -40,8 +40,8 @@ def open_unpacked(plain: BinaryIO, name: str) -> Iterator[BinaryIO]:
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> contextlib.AbstractContextManager[object]:
-    """Return the only file of an archive."""
-    # Archives of a Mac hold notes about their files, too.
+    """Return the only file in an archive."""
+    # Archives made on a Mac also contain notes about their files.
     files = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
     if len(files) != 1:
         raise SourceError(f"{name} holds {len(files)} files; unpack it, and name the one that is the table")
