@@ -1,4 +1,4 @@
-"""scikit-learn estimators: parameters, fit, remember, transform."""
+"""Estimators with the scikit-learn interface that release tables."""
 
 from sanitize.release.recipes.record_dp import RecordDP
 from sanitize.release.recipes.secret_dp import SecretDP

@@ -11,72 +11,73 @@ from sanitize.transformers._sanitizer import Sanitizer
 class LatentClassRelease(LatentClassParameters, Sanitizer):
     """Release many columns as generated rows, with a limit on what the latent class of a row reveals.
 
-    Latent classes are fitted to the public columns by EM, without a look at the sensitive ones. The class of each row
-    goes through a channel that is designed for (S, class) within the budget, and the model writes a row for each class
-    that is released. No released row is copied from a real person. S - X - class - Y is a Markov chain: the limit
+    Latent classes are fitted to the public columns by EM, without using the sensitive ones. The class of each row goes
+    through a channel that is designed for (S, class) within the budget, and the model generates a row for each released
+    class. No released row is copied from a real person. S - X - class - Y is a Markov chain: the limit
     holds for whole rows.
 
     Parameters
     ----------
     budget : Budget
-        What each released class may reveal, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number.
+        Limit on the leakage of each released class, such as ``LiftBudget(at_most=2, at_least=0.5)``; never a number.
         None, the default, raises at fit: there is no silent budget.
     sensitive, public : str, int, list of them, or callable, optional
-        Columns by name or position. ``public=None`` means all but the sensitive ones: numbers, dates, times, text and
-        booleans as they come, tens of them.
+        Columns by name or position. ``public=None`` means all but the sensitive ones: tens of columns of
+        numbers, dates, times, text and booleans, without preparation.
     keep : str, int, list of them, or callable, optional
-        Columns that stay as they are: a known outcome, a weight, a date. The model generates the others given these,
-        and the limit is on what a row's kept values and its released class reveal together. Each value counts by
-        itself; of a column with bins its interval counts, and the value is written all the same, in rows that keep
-        their order. Without a confidence, for lift and LDP budgets.
+        Columns that stay unchanged: a known outcome, a weight, a date. The model generates the other columns given
+        these, and the limit covers the kept values of a row and its released class together. Each value is a symbol; in
+        a column with bins each interval is, although the value itself is written, in rows that keep their order. Not
+        with a confidence; for lift and LDP budgets.
     n_classes : int, optional
-        By default a number that grows with the rows. One class makes rows that have no link to those of the table.
+        Number of classes, which by default grows with the rows. With one class, released rows have no link to rows of
+        the table.
     rule : str, optional
-        What designs the channel on classes: "optimal-random-response" (the default for lift and LDP budgets),
+        Mechanism that designs the channel on classes: "optimal-random-response" (the default for lift and LDP budgets),
         "subset-random-response", "subset-merging" (the default for all others) or "watchdog".
     target : str, optional
-        Public column whose information alone the design keeps.
+        Public column on which the design maximizes the information, instead of all columns.
     hierarchies : dict of column to hierarchy, optional
         Ancestors of each value, nearest first, or the path of a CSV file in ARX's format: a rare value is written as
         an ancestor.
     bins : dict of column to edges, number or unit, optional
-        Intervals of sensitive columns; of public ones the edges of the levels that the model counts.
+        Intervals of sensitive columns; for public columns, edges of the levels that the model counts.
     confidence : float, optional
         None claims that the rows are everybody. With 0.95, say, three tenths of the rows fit the classes and the
-        others certify the channel: the limit holds for the population that the rows were drawn from. Lift and LDP
-        budgets only.
+        others certify the channel, so that the limit holds for the population from which the rows were drawn. Lift and
+        LDP budgets only.
     effort : float, optional
-        Units of work of the design; the same effort is the same work on every machine.
+        Units of work of the design; an effort is the same work on every machine.
     missing : {"category", "error"}
-        Missing values are a value like any other, or refused.
+        Missing values count as a value like any other, or are refused.
     person : str, optional
-        Column that says whose a row is: the model is then learned from one row of each person, so that every value
-        that is written, and every class, is that of at least ten people; the column is not released. Without a
-        confidence only. "row" says that every row is a person of its own. By default columns that look like
+        Column that identifies the person of each row, which is not released. The model is then learned from one row
+        per person, so that at least ten people share every written value and every class. Not with a confidence. "row"
+        says that every row is a person of its own. By default columns that look like
         identifiers of people are refused, and rows of a value that look like one person's count once.
     keep_sensitive : bool
-        Keep the sensitive columns in the output, for work inside; the report then fails.
+        Keep the sensitive columns in the output, for internal work; the report then fails.
     random_state : None, int, Generator or NoiseKey
-        None is a cryptographic generator keyed by the operating system. Integers are for tests.
+        None uses a cryptographic generator keyed by the operating system. Integers are for tests.
     secret_dp : SecretDP, optional
-        Differential privacy of each row's sensitive values in all that is published, in rows that keep their order,
-        too: counts of sensitive values get noise before anything else sees them. With ``confidence`` or ``keep`` only.
+        Differential privacy of each row's sensitive values in everything published, even if rows keep their order:
+        counts of sensitive values get noise before any use. Only with ``confidence`` or ``keep``.
     record_dp : RecordDP, optional
-        Differential privacy of whole rows in all but the symbols drawn for them: classes are fitted to rows of a
-        private model. With ``confidence`` only, and instead of ``secret_dp``.
+        Differential privacy of whole rows in everything except the symbols drawn for them: classes are fitted to rows
+        of a private model. Only with ``confidence``, and not with ``secret_dp``.
 
     Attributes
     ----------
     classes_ : sanitize.release.classes.LatentClassModel
     channel_ : Channel
-        From classes to the classes that rows are written for.
+        Channel from classes to the classes for which rows are written.
     report_ : LeakageReport
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
     See Also
     --------
-    OptimalRandomResponse : for two or three columns, whose values then stay those of the row.
+    OptimalRandomResponse : for two or three columns, whose released values stay linked to their row.
 
     Examples
     --------
@@ -101,12 +102,12 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
         Parameters
         ----------
         X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); or path
-            The table, with the sensitive columns in it unless ``sensitive_features`` is given; or the name of a Parquet
+            Table that includes the sensitive columns unless ``sensitive_features`` is given; or the name of a Parquet
             or CSV file or folder.
         y : ignored
-            Never the sensitive column.
+            Never taken as the sensitive column.
         sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
-            The sensitive columns when they come apart from X.
+            Sensitive columns, if X does not include them.
 
         Returns
         -------
@@ -117,7 +118,7 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
         BudgetExceeded
             If the designed channel exceeds the budget.
         ColumnError, InvalidParameter, InvalidBudget
-            If a column, a parameter or the budget is not as described, or a kept column reveals more than the limit
-            allows by itself.
+            If a column, a parameter or the budget is invalid, or a kept column by itself reveals more than the limit
+            allows.
         """
         return super().fit(X, y, sensitive_features=sensitive_features)

@@ -20,36 +20,36 @@ class RandomizedResponse(TupleParameters, Sanitizer):
     Parameters
     ----------
     budget : float or LDPBudget
-        Local differential privacy of X in nats; S then has at most the same, usually far less.
+        Local differential privacy of X in nats; the level for S is at most the same, usually far lower.
         None, the default, raises at fit: there is no silent budget.
     sensitive : str, list of str or of positions, or callable, optional
-        Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
+        Not needed by the mechanism. By default, the public columns themselves count as sensitive in the report.
     public : str, list of str or of positions, or callable, optional
-        Columns by name or position; None means all but the sensitive ones. Several are released as one tuple.
+        Columns by name or position; None means all but the sensitive ones. Several columns are released as a tuple.
     bins : dict of column to edges or calendar unit, or edges, optional
-        Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
-        which are printed by name. One list of edges cuts all columns of numbers.
+        Edges of intervals of numbers or dates; for dates also "day", "month", "quarter", "year" or "decade", which are
+        released by name. A single list of edges applies to all columns of numbers.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}
-        Missing values are one symbol, or refused.
+        Missing values are a symbol of their own, or are refused.
     smoothing : float
-        Added to every cell of the counts: a prior, reported as such.
+        Count added to every cell as a prior, which the report states.
     min_count : int
-        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
+        Combinations of public values in fewer rows are pooled before the design: they could be traced to people.
     confidence : float, optional
-        None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
-        rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
-        confidence, and the report is about all of them. Not with smoothing or learned bin edges.
-        The channel is the same: LDP of X bounds that of S under every distribution.
+        With None, the budget holds for the frequencies of these rows, which claims that they are everybody. With 0.95,
+        say, the rows are a sample: the budget and the report cover every distribution of the values seen that the
+        counts allow at this confidence. Not with smoothing or learned bin edges.
+        The channel is the same for every confidence, because LDP of X bounds LDP of S under every distribution.
     person : str, optional
-        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
-        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
-        is a person of its own. By default columns that look like identifiers of people are refused.
+        Column that identifies the person of each row, which is not released. Combinations of fewer than ``min_count``
+        people are then rare, and a confidence assumes that people were drawn, each with all rows. "row" says that every
+        row is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
-        Keep the sensitive columns in the output, for work inside; the report then fails.
+        Keep the sensitive columns in the output, for internal work; the report then fails.
     random_state : None, int, Generator or NoiseKey
-        None is a cryptographic generator keyed by the operating system. Integers are for tests.
+        None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------
@@ -75,8 +75,8 @@ class ExponentialChannel(ExponentialChannelParameters, Sanitizer):
     """Replace a public symbol by another, less often the more distant it is, within a capacity [WXH §4.3].
 
     The j-th nearest symbol has probability proportional to e^{-jλ}; λ is calibrated so that the capacity of the
-    channel, the most it can tell about X under any distribution, is within the budget. The distribution of the data
-    plays no part beyond the list of symbols.
+    channel, the most information on X that it can release under any distribution, is within the budget. Only the list
+    of symbols depends on the data.
 
     Parameters
     ----------
@@ -84,37 +84,37 @@ class ExponentialChannel(ExponentialChannelParameters, Sanitizer):
         Capacity of the channel in nats: I(X;Y), and so I(S;Y), is at most this whatever the distribution. None, the
         default, raises at fit: there is no silent budget.
     distance : {"line", "circle", "hamming"}
-        Between symbols in ascending order: along the line; around a circle (months, hours); or the number of
-        public columns that differ, for tuples of several columns.
+        Distance between symbols in ascending order: along a line; around a circle (months, hours); or, for tuples, the
+        number of public columns that differ.
     sensitive : str, list of str or of positions, or callable, optional
-        Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
+        Not needed by the mechanism. By default, the public columns themselves count as sensitive in the report.
     public : str, list of str or of positions, or callable, optional
-        Columns by name or position; None means all but the sensitive ones. Several are released as one tuple.
+        Columns by name or position; None means all but the sensitive ones. Several columns are released as a tuple.
     bins : dict of column to edges or calendar unit, or edges, optional
-        Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
-        which are printed by name. One list of edges cuts all columns of numbers.
+        Edges of intervals of numbers or dates; for dates also "day", "month", "quarter", "year" or "decade", which are
+        released by name. A single list of edges applies to all columns of numbers.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}
-        Missing values are one symbol, or refused.
+        Missing values are a symbol of their own, or are refused.
     smoothing : float
-        Added to every cell of the counts: a prior, reported as such.
+        Count added to every cell as a prior, which the report states.
     min_count : int
-        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
+        Combinations of public values in fewer rows are pooled before the design: they could be traced to people.
     person : str, optional
-        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
-        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
-        is a person of its own. By default columns that look like identifiers of people are refused.
+        Column that identifies the person of each row, which is not released. Combinations of fewer than ``min_count``
+        people are then rare, and a confidence assumes that people were drawn, each with all rows. "row" says that every
+        row is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
-        Keep the sensitive columns in the output, for work inside; the report then fails.
+        Keep the sensitive columns in the output, for internal work; the report then fails.
     random_state : None, int, Generator or NoiseKey
-        None is a cryptographic generator keyed by the operating system. Integers are for tests.
+        None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------
     channel_ : Channel
     report_ : LeakageReport
-        Its verdict is about the certified capacity of ``channel_``.
+        Report whose verdict is about the certified capacity of ``channel_``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -135,12 +135,12 @@ class GaussianChannel(GaussianChannelParameters, Sanitizer):
     """Add Gaussian noise to numeric columns, calibrated so that the channel's capacity is within a budget [WXH §5].
 
     Each public column is clipped to its declared bounds, rounded to a declared grid, and released on that grid
-    with noise; the grid runs on beyond the bounds, and what would fall outside it is released as its end
+    with noise; the grid extends beyond the bounds, and values outside the grid are released as its end
     point. The channel is finite, its probabilities are integers, and the report measures them.
 
-    Several columns are released together: each gets its own noise with an equal share of the budget. The
-    capacity of channels used side by side is the sum of theirs, so the budget holds for all columns together,
-    however they depend on each other.
+    Several columns are released together: each gets its own noise with an equal share of the budget. The joint
+    capacity of several channels is the sum of their capacities, so the budget holds for all columns together, however
+    they depend on each other.
 
     Parameters
     ----------
@@ -148,33 +148,34 @@ class GaussianChannel(GaussianChannelParameters, Sanitizer):
         Capacity of the channel of all columns together, in nats, > 0: I(X;Y), and so I(S;Y), is at most this
         whatever the distribution. None, the default, raises at fit: there is no silent budget.
     bounds : dict of column to (low, high), or one pair for all columns
-        Range of each public column, from knowledge and not from the rows: the range of the rows is itself a
-        fact about the most unusual of them. Values outside are clipped, and counted in the report.
+        Range of each public column, from prior knowledge and not from the rows, because the range of the rows reveals
+        the most unusual ones. Values outside are clipped, and counted in the report.
     step : dict of column to float, or float, optional
-        Distance of grid points. For a column of integers a whole number.
+        Distance of grid points; a whole number for a column of integers.
     points : int
-        Where no step is given, the grid has at most this many points within the bounds.
+        Without a step, the grid has at most this many points within the bounds.
     reach : float
-        Standard deviations of noise that the grid extends beyond the bounds; 0 keeps releases within them.
+        Number of standard deviations of the noise by which the grid extends beyond the bounds; 0 keeps released values
+        within the bounds.
     method : {"exact", "closed_form"}
-        Least noise by the amplitude-constrained capacity, or the larger noise that [WXH Cor. 6] prints.
+        Least noise by the amplitude-constrained capacity, or the larger noise of [WXH Cor. 6].
     sensitive : str, list of str or of positions, or callable, optional
-        Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
+        Not needed by the mechanism. By default, the public columns themselves count as sensitive in the report.
     public : str, list of str or of positions, or callable, optional
         Numeric columns by name or position; None means all but the sensitive ones.
     bins : dict of column to edges, optional
         Intervals for numeric sensitive columns only.
     keep_sensitive : bool
-        Keep the sensitive columns in the output, for work inside; the report then fails.
+        Keep the sensitive columns in the output, for internal work; the report then fails.
     random_state : None, int, Generator or NoiseKey
-        None is a cryptographic generator keyed by the operating system. Integers are for tests.
+        None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------
     channel_ : Channel
-        From every tuple of grid points, seen at fit or not.
+        Channel from every tuple of grid points, whether or not it occurred at fit.
     report_ : LeakageReport
-        Its verdict is about the certified capacity on the tuples that occur.
+        Report whose verdict is about the certified capacity on the tuples that occur.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

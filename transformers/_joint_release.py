@@ -1,4 +1,4 @@
-"""Several groups of columns, each with its own channel, and kept columns, under one joint budget."""
+"""Estimator for several groups of columns, each with its own channel, and kept columns, under one joint budget."""
 
 from __future__ import annotations
 
@@ -15,59 +15,61 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
 
     The verdict is about everything that is released together: every tuple of released symbols and kept values must be
     within the joint budget, exactly, under the joint distribution of the table. Budgets of parts do not add up to a
-    joint one: two columns that tell little each can tell much together
+    joint one: two columns that reveal little each can reveal much together
     (`sanitize.theory.accounting.independent_release_budget`).
 
-    A part with a budget is designed with it alone. Parts whose budget is None are designed after those, **given what
-    all others release and the kept columns**, so that the joint budget is met: it can be whenever the kept columns and
-    the parts with budgets of their own meet it. They are designed in turns, for the largest weighted mean of the
-    shares of information that they keep: the budget rises in steps, and at each the part that keeps least for its
-    weight goes first. Where a part would keep nothing, other orders are tried for a larger mean with no fewer parts
-    that keep something. The order in which parts are given decides nothing. A part that keeps nothing is a warning.
+    A part with a budget is designed for this budget alone. Parts whose budget is None are designed afterwards, **given
+    the kept columns and what all others release**, so that the joint budget is met. This is possible whenever the kept
+    columns and the parts with budgets of their own meet the joint budget. The other parts are designed in turns, for
+    the largest weighted mean of the shares of information that they keep: the budget rises in steps, and at each step
+    the part that keeps least for its weight goes first. If a part would keep nothing, other orders are tried for a
+    larger mean with no fewer parts that keep something. The order of the parts has no effect. A part that keeps nothing
+    gives a warning.
 
-    The output holds the columns of the parts in order, then the kept ones.
+    The output has the columns of the parts in order, followed by the kept columns.
 
     Parameters
     ----------
     sanitizers : list of (str, Sanitizer)
-        Each names its own ``public`` columns, which differ from those of all others, with its own mechanism, bins,
-        release, smoothing and min_count. Its ``sensitive`` is None or the same, its ``random_state`` and
-        ``confidence`` None. One part may leave ``public`` at None: it takes the columns that nobody else names. May be
-        empty where ``keep`` is not. Parts without a budget are Watchdog or SubsetMerging.
+        Parts, each with its own ``public`` columns, mechanism, bins, smoothing and min_count; no two parts share a
+        column. ``sensitive`` of a part is None or the same, ``random_state`` and ``confidence`` are None. One part may
+        leave ``public`` at None to take the remaining columns. Parts without a budget must be Watchdog or
+        SubsetMerging. The list may be empty if ``keep`` is given.
     budget : Budget
-        What every released tuple may leak, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number. None, the
-        default, raises at fit: there is no silent budget.
+        Limit on the leakage of every released tuple, such as ``LiftBudget(at_most=2, at_least=0.5)``; never a number.
+        None, the default, raises at fit: there is no silent budget.
     sensitive : str, list of str or of positions, or callable, optional
-        Columns by name or position, unless they come to fit as ``sensitive_features``.
+        Columns by name or position, unless they are passed to fit as ``sensitive_features``.
     keep : str, list of str or of positions, or callable, optional
-        Columns that are released as they are. They count in the joint budget like any other.
+        Columns that are released unchanged, and that count in the joint budget like all others.
     weights : dict of str to float, optional
-        Of parts without a budget, by name, > 0 and 1 by default: of two parts, the one of twice the weight is meant to
+        Weights > 0 of parts without a budget, by name; 1 by default. A part with twice the weight of another should
         keep twice the share.
     missing : {"category", "error"}
-        Missing values are one symbol, or refused.
+        Missing values are a symbol of their own, or are refused.
     handle_unknown : {"high_risk", "error"}
         Rows whose tuple was not seen at fit are released like the riskiest tuple, kept columns included, or refused.
     person : {"row"}, optional
-        Every row is a person of its own. By default columns that look like identifiers of people are refused; where
-        people have several rows, see `sanitize.people.UnitRelease`.
+        "row" says that every row is a person of its own. By default columns that look like identifiers of people are
+        refused; if people have several rows, see `sanitize.people.UnitRelease`.
     random_state : None, int, Generator or NoiseKey
-        None is a cryptographic generator keyed by the operating system. Integers are for tests.
+        None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------
     channel_ : Channel
-        From tuples of all columns to released tuples.
+        Channel from tuples of all columns to released tuples.
     channels_ : dict of str to Channel
-        Of each part.
+        Channel of each part, by name.
     report_ : LeakageReport
-        Of everything together; ``report_.to_frame("parts")`` has what each part and each kept column tells by itself.
+        Report on everything together; ``report_.to_frame("parts")`` has the leakage through each part and each kept
+        column alone.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
     See Also
     --------
-    sanitize.theory.accounting.joint_release : the joint distribution of releases that are there already.
+    sanitize.theory.accounting.joint_release : the joint distribution of releases that exist already.
 
     Examples
     --------
@@ -87,7 +89,7 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
     recipe_type = JointReleaseRecipe
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
-        """Parameters of the estimator and, as ``name__parameter``, of its parts."""
+        """Return the parameters of the estimator and, as ``name__parameter``, those of its parts."""
         params: dict[str, Any] = self._get_params("sanitizers", deep=deep)
         return params | budget_parameters(self.budget) if deep else params
 

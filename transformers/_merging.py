@@ -1,4 +1,4 @@
-"""Estimators of the merging mechanisms."""
+"""Estimators whose mechanisms merge public symbols."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from sanitize.transformers._sanitizer import Sanitizer
 
 
 class Watchdog(DesignParameters, Sanitizer):
-    """Merge all high-risk public symbols into one [ZDS §III].
+    """Merge all high-risk public symbols into one symbol [ZDS §III].
 
     Parameters
     ----------
     budget : Budget
-        What each released symbol may leak, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number.
+        Limit on the leakage of each released symbol, such as ``LiftBudget(at_most=2, at_least=0.5)``; never a number.
         None, the default, raises at fit: there is no silent budget.
     sensitive, public : str, list of str or of positions, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
         are released as one tuple, so that the budget holds for them together.
     bins : dict of column to edges or calendar unit, or edges, optional
-        Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
-        which are printed by name. One list of edges cuts all columns of numbers.
+        Edges of intervals of numbers or dates; for dates also "day", "month", "quarter", "year" or "decade", which are
+        released by name. A single list of edges applies to all columns of numbers.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}
-        Missing values are one symbol, or refused.
+        Missing values are a symbol of their own, or are refused.
     smoothing : float
-        Added to every cell of the counts: a prior, reported as such.
+        Count added to every cell as a prior, which the report states.
     min_count : int
-        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
+        Combinations of public values in fewer rows are pooled before the design: they could be traced to people.
     confidence : float, optional
-        None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
-        rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
-        confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
-        bin edges. The design is repeated three times, to report what confidence costs and what more rows would
-        buy.
+        With None, the budget holds for the frequencies of these rows, which claims that they are everybody. With 0.95,
+        say, the rows are a sample: the budget and the report cover every distribution of the values seen that the
+        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned
+        bin edges. The design is repeated three times, to report the cost of confidence and the
+        gain from more rows.
     secret_dp : SecretDP, optional
-        Differential privacy of each row's sensitive values in all that is published, rows in their order among it: the
+        Differential privacy of each row's sensitive values in everything published, including rows in their order: the
         channel is designed from counts with noise. Not with ``confidence``.
     person : str, optional
-        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
-        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
-        is a person of its own. By default columns that look like identifiers of people are refused.
+        Column that identifies the person of each row, which is not released. Combinations of fewer than ``min_count``
+        people are then rare, and a confidence assumes that people were drawn, each with all rows. "row" says that every
+        row is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
-        Keep the sensitive columns in the output, for work inside; the report then fails.
+        Keep the sensitive columns in the output, for internal work; the report then fails.
     random_state : None, int, Generator or NoiseKey
-        None is a cryptographic generator keyed by the operating system. Integers are for tests.
+        None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------
@@ -82,41 +82,41 @@ class SubsetMerging(SubsetMergingParameters, Sanitizer):
     Parameters
     ----------
     budget : Budget
-        What each released symbol may leak, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number.
+        Limit on the leakage of each released symbol, such as ``LiftBudget(at_most=2, at_least=0.5)``; never a number.
         None, the default, raises at fit: there is no silent budget.
     effort : float, optional
-        Sets of symbols to judge above 17 public symbols, >= 1; see `sanitize.subset_merging`.
+        Number of sets of symbols to examine, >= 1, used above 17 public symbols; see `sanitize.subset_merging`.
     sensitive, public : str, list of str or of positions, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
         are released as one tuple, so that the budget holds for them together.
     bins : dict of column to edges or calendar unit, or edges, optional
-        Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
-        which are printed by name. One list of edges cuts all columns of numbers.
+        Edges of intervals of numbers or dates; for dates also "day", "month", "quarter", "year" or "decade", which are
+        released by name. A single list of edges applies to all columns of numbers.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}
-        Missing values are one symbol, or refused.
+        Missing values are a symbol of their own, or are refused.
     smoothing : float
-        Added to every cell of the counts: a prior, reported as such.
+        Count added to every cell as a prior, which the report states.
     min_count : int
-        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
+        Combinations of public values in fewer rows are pooled before the design: they could be traced to people.
     confidence : float, optional
-        None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
-        rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
-        confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
-        bin edges. The design is repeated three times, to report what confidence costs and what more rows would
-        buy.
+        With None, the budget holds for the frequencies of these rows, which claims that they are everybody. With 0.95,
+        say, the rows are a sample: the budget and the report cover every distribution of the values seen that the
+        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned
+        bin edges. The design is repeated three times, to report the cost of confidence and the
+        gain from more rows.
     secret_dp : SecretDP, optional
-        Differential privacy of each row's sensitive values in all that is published, rows in their order among it: the
+        Differential privacy of each row's sensitive values in everything published, including rows in their order: the
         channel is designed from counts with noise. Not with ``confidence``.
     person : str, optional
-        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
-        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
-        is a person of its own. By default columns that look like identifiers of people are refused.
+        Column that identifies the person of each row, which is not released. Combinations of fewer than ``min_count``
+        people are then rare, and a confidence assumes that people were drawn, each with all rows. "row" says that every
+        row is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
-        Keep the sensitive columns in the output, for work inside; the report then fails.
+        Keep the sensitive columns in the output, for internal work; the report then fails.
     random_state : None, int, Generator or NoiseKey
-        None is a cryptographic generator keyed by the operating system. Integers are for tests.
+        None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Output of a fitted pipeline: its sanitizers measured together, and the columns that no sanitizer takes."""
+"""Audit of the output of a fitted pipeline: its sanitizers, and columns that bypass them, measured together."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows as they reach a step; the whole output of a step without sanitizer counts as released.
+    """Rows as they reach a step of a pipeline.
 
     Attributes
     ----------
     native : table
     names : tuple of str
-        Of its columns in the report: those of the source, or after the step that made them.
+        Names of the columns in the report: those of the table, or names with the step that made the column.
     is_source : bool
-        Whether they are columns of the source.
+        Whether the columns are those of the table itself.
     """
 
     native: Any
@@ -53,7 +53,7 @@ class _Rows:
         return _Rows(taken, tuple(self.names[place] for place in places), self.is_source)
 
     def apply_step(self, step: Any, name: str) -> _Rows:
-        """Apply a step that precedes the first sanitizer."""
+        """Return the rows after a step that precedes the first sanitizer."""
         if not hasattr(step, "transform") or getattr(step.__sklearn_tags__(), "non_deterministic", False):
             raise InvalidParameter(
                 f"step {name!r} precedes a sanitizer and gives other output at every call, so the audit cannot know "
@@ -64,14 +64,14 @@ class _Rows:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Columns by their names in the report."""
+        """Columns of the rows by their names in the report."""
         table = Table.from_native(self.native)
         return {name: table[column] for name, column in zip(self.names, table, strict=True)}
 
 
 @dataclass(frozen=True)
 class _Sanitized:
-    """Sanitizer with the rows that reach it."""
+    """Sanitizer of a pipeline with the rows that reach it."""
 
     name: str
     sanitizer: Sanitizer
@@ -79,19 +79,19 @@ class _Sanitized:
 
     @cached_property
     def beside(self) -> JointPart:
-        """Return the part of its channel that determines leakage, without the decoding, to be measured with others."""
+        """Return the part of the channel that determines leakage, to be measured jointly with other releases."""
         reduced = ReducedChannel.from_channel(self.sanitizer.channel_)
         merged = Stage.deterministic(reduced.states.astype(np.int32), reduced.n_states)
         return JointPart(f"{self.name}: {', '.join(self.sanitizer._release.layout.read)}", (merged, *reduced.stages))
 
     @cached_property
     def encoded(self) -> tuple[NDArray[Any], int]:
-        """Public symbol of each row, and the rows whose symbol was not there at fit."""
+        """Code of each row's public symbol, and the number of rows whose symbol did not occur at fit."""
         return self.sanitizer._release.encode(self.sanitizer._read(self.rows.native, reset=False))
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Public symbol of each row, by its name in the report."""
+        """Column with the public symbol of each row, by its name in the report."""
         return {self.beside.column: self.encoded[0]}
 
 
@@ -100,7 +100,7 @@ def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> Leakag
     table = Table.from_native(df)
     parts = _output_parts(pipeline, _as_fitted(pipeline, table), ())
     sanitized = {part.beside.column: part for part in parts if isinstance(part, _Sanitized)}
-    if len(sanitized) > 1:  # whose noise may be the same: what they tell together is then another distribution
+    if len(sanitized) > 1:  # Their noise may be the same, and then their joint distribution is another one.
         keys = [key for part in sanitized.values() if (key := noise_key(part.sanitizer.random_state)) is not None]
         if len(set(keys)) < len(keys):
             raise InvalidParameter(
@@ -142,7 +142,7 @@ def _measure_releases(
 
 
 def _part_leakage(name: str, counts: ContingencyTable, part: _Sanitized | None) -> PartLeakage:
-    """Leakage of one sanitizer, or of a column that none takes, alone."""
+    """Leakage of a sanitizer, or of a column that bypasses all sanitizers, alone."""
     summary = _measure_releases(counts, [] if part is None else [part.beside]).summary
     if part is None:
         return PartLeakage.from_summary(name, (name,), None, summary)
@@ -152,7 +152,7 @@ def _part_leakage(name: str, counts: ContingencyTable, part: _Sanitized | None) 
 
 
 def _as_fitted(pipeline: Any, table: Table) -> _Rows:
-    """Columns that the pipeline was fitted on, without others of the table."""
+    """Select the columns on which the pipeline was fitted, without other columns of the table."""
     rows, names = _Rows(table.native, table.names), getattr(pipeline, "feature_names_in_", None)
     if names is None:
         n = getattr(pipeline, "n_features_in_", len(table))
@@ -170,7 +170,7 @@ def _as_fitted(pipeline: Any, table: Table) -> _Rows:
 def _output_parts(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
     """Parts of the output of a step: its sanitizers, and columns passed on unchanged.
 
-    Whatever any other step computes of columns tells no more than the columns.
+    The output of any other step reveals no more than the columns from which the step computes it.
     """
     name = "__".join(path) or type(step).__name__.lower()
     if isinstance(step, Sanitizer):
@@ -201,7 +201,7 @@ def _output_parts(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows |
 
 
 def _pipeline_parts(pipeline: Pipeline, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
-    """Parts of the output of the first step with sanitizers, which later steps only transform."""
+    """Parts of the output of the first step with sanitizers; later steps only transform this output."""
     steps = [(key, step) for key, step in pipeline.steps if step not in (None, "passthrough")]
     first = next((place for place, (_, step) in enumerate(steps) if _has_sanitizer(step)), None)
     if first is None:
@@ -220,6 +220,6 @@ def _pipeline_parts(pipeline: Pipeline, rows: _Rows, path: tuple[str, ...]) -> l
 
 
 def _has_sanitizer(step: Any) -> bool:
-    """Return whether a step is a sanitizer, or has one among its parameters."""
+    """Return whether a step is a sanitizer, or has a sanitizer among its parameters."""
     inside = step.get_params(deep=True).values() if hasattr(step, "get_params") else ()
     return isinstance(step, Sanitizer) or any(isinstance(value, Sanitizer) for value in inside)

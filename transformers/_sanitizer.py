@@ -1,4 +1,4 @@
-"""Base of all estimators: scikit-learn's protocol around the design of a release; the maths is in `sanitize`."""
+"""Base class of all estimators, which adds the scikit-learn interface to the design of a release."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PREFIX = "budget__"
 
 
 def budget_parameters(budget: object) -> dict[str, Any]:
-    """Bounds of a budget by parameter name; a plain number has none."""
+    """Bounds of a budget by parameter name; empty for a plain number."""
     return {f"{PREFIX}{name}": value for name, value in budgets.budget_bounds(budget).items()}
 
 
@@ -54,9 +54,9 @@ def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
     Raises
     ------
     InvalidParameter
-        If it has no such bound.
+        If the budget has no such bound.
     InvalidBudget
-        If a bound is none.
+        If a bound is invalid.
     """
     bounds = budget_parameters(budget)
     for name in changed:
@@ -70,11 +70,11 @@ def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
 
 
 class ShownWithVerdict:
-    """Mixin that shows the headline of ``report_`` above the HTML of a fitted estimator."""
+    """Mixin that shows the headline of ``report_`` above the HTML diagram of a fitted estimator."""
 
     def _sk_visual_block_(self) -> Any:
-        """Box of the estimator in a diagram, which has room for its name and verdict."""
-        # scikit-learn has moved the class of these boxes before.
+        """Return the estimator's box in a diagram, with its name and verdict."""
+        # scikit-learn has moved the class of these boxes between versions.
         block = type(Pipeline([("step", "passthrough")])._sk_visual_block_())
         return block("single", self, names=self._verdict_heading(), name_details=str(self))
 
@@ -101,20 +101,20 @@ class ShownWithVerdict:
 
 Frame = TypeVar("Frame")
 
-# Rows from which threads are worth their start.
+# Number of rows from which on threads pay off.
 _THREADED_ROWS = 1 << 17
 
 
-# Digests of the rows that an estimator has released; other processes, copies and pickles know nothing of them.
+# Digests of the rows that an estimator has released; they are not shared with other processes, copies or pickles.
 _RELEASED: WeakKeyDictionary[Sanitizer, deque[int]] = WeakKeyDictionary()
 _MOST_REMEMBERED = 1000
-# Rows that are looked at to tell tables apart, and the chance at which others may look the same.
+# Rows that are examined to distinguish tables, and the chance that other rows look the same.
 _LOOKED_AT, _BY_CHANCE = 1000, 1e-6
 
 
 @dataclass
 class _FitRows:
-    """Rows of a fit: digests of the sensitive columns and of a public one, and their releases since."""
+    """Record of the rows of a fit: digests of the sensitive columns and of a public column, and releases since."""
 
     secrets: frozenset[int]
     public: int | None
@@ -122,24 +122,24 @@ class _FitRows:
     has_warned: bool = False
 
 
-# Rows of the estimators in this process that somebody holds.
+# Rows of all estimators in this process that still exist.
 _FITTED: WeakKeyDictionary[Sanitizer, _FitRows] = WeakKeyDictionary()
 
 
 def _digests(source: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
-    """Digest of each column that identifies its rows by some values in order."""
+    """Digest of each column, from some of its values in order, if they identify the rows."""
     for name in names:
         column = as_arrow(source[name], name)
         try:
             sample = [str(value) for value in column[:: len(source[name]) // _LOOKED_AT + 1]]
         except (ArithmeticError, LookupError, NotImplementedError, ValueError):
-            continue  # dates that Python has no name for tell no rows apart
+            continue  # dates that Python cannot represent identify no rows
         if _tells_rows(np.unique(sample, return_inverse=True)[1]):
             yield hash((len(source[name]), *sample))
 
 
 def _tells_rows(codes: NDArray[Any]) -> bool:
-    """Return whether other rows with the same counts are in another order, except with a small probability."""
+    """Return whether other rows with the same counts would almost surely be in another order."""
     times = np.unique(codes, return_counts=True)[1]
     return bool(gammaln(len(codes) + 1) - gammaln(times + 1).sum() > -math.log(_BY_CHANCE))
 
@@ -147,22 +147,23 @@ def _tells_rows(codes: NDArray[Any]) -> bool:
 class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  # type: ignore[misc]
     """Base of the estimators that release public columns through a privacy channel.
 
-    Use one of its subclasses. `fit` learns P_SX, designs the channel and measures it; one over its budget raises
+    Use one of its subclasses. `fit` learns P_SX, designs the channel and measures it; a channel over its budget raises
     `BudgetExceeded`. `transform` draws a released symbol for each row, with fresh noise at every call unless seeded or
-    keyed: releasing the same rows twice leaks more than the report says, so keep one release and hand out copies. The
-    second release of the same rows by one estimator warns, where its channel does not only merge symbols. So does,
-    once, the first one by a second estimator that was fitted on them, as two steps of a ColumnTransformer are, while
-    both exist and neither has a seed: `sanitize.audit` with ``pipeline=`` measures what they tell together.
+    keyed. Releasing the same rows twice leaks more than the report says, so keep one release and hand out copies. A
+    second release of the same rows by an estimator raises a warning, unless its channel only merges symbols. So does,
+    once, a release by a second estimator that was fitted on the same rows, as with two steps of a ColumnTransformer,
+    while both estimators exist and neither has a seed: `sanitize.audit` with ``pipeline=`` measures what they reveal
+    together.
 
     Attributes
     ----------
     channel_ : Channel
-        From public symbols to what is printed.
+        Channel from public symbols to released ones.
     report_ : LeakageReport
         Leakage before and after, against the budget.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only when fitted on a frame with text column names.
+        Present only after a fit on a frame with text column names.
     """
 
     recipe_type: ClassVar[type[Recipe]]
@@ -171,16 +172,16 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     random_state: Any
 
     def recipe(self) -> Recipe:
-        """Recipe with the current parameters, which makes the same releases without scikit-learn."""
+        """Return a recipe with the current parameters, which makes the same releases without scikit-learn."""
         return self.recipe_type(**self.get_params(deep=False))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
-        """Parameters of the estimator; deep ones also have the bounds of the budget, as ``budget__upper``."""
+        """Return the parameters; with ``deep``, also the bounds of the budget, such as ``budget__upper``."""
         params: dict[str, Any] = super().get_params(deep=deep)
         return params | budget_parameters(self.budget) if deep else params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``budget__upper`` and its like replace one bound of the budget, also in a search."""
+        """Set parameters; names such as ``budget__upper`` replace a bound of the budget, also in a grid search."""
         bounds = {name: params.pop(name) for name in list(params) if name.startswith(PREFIX)}
         super().set_params(**params)
         if bounds:
@@ -202,24 +203,23 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         Parameters
         ----------
         X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); path; or stream
-            The table, with the sensitive columns in it unless ``sensitive_features`` is given. A Parquet or CSV file or
-            folder by its name, and a stream as `sanitize.release_file` takes it, are counted in bounded memory:
-            the fit is that of all rows at once, bit for bit.
+            Table that includes the sensitive columns unless ``sensitive_features`` is given. A Parquet or CSV file or
+            folder, given by name, or a stream as for `sanitize.release_file` is counted in bounded memory; the fit is
+            identical to that of all rows in memory.
         y : ignored
-            Never the sensitive column. Rows that a model generates belong to no one, so that no ``y`` belongs to them
-            either: `ReleaseWarning`.
+            Never taken as the sensitive column. A ``y`` does not match generated rows, which raises a `ReleaseWarning`.
         sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
-            The sensitive columns when they come apart from X, which is one table then.
+            Sensitive columns, if X is a table that does not include them.
         sample_weight : array-like of shape (n_rows,), optional
-            Weight of each row in the distribution. With ``confidence`` that of the population which the weights stand
-            for, see `ConfidenceSet.weighted`; not for latent classes.
+            Weight of each row in the distribution. With ``confidence``, the distribution is that of the population that
+            the weights represent, see `ConfidenceSet.weighted`. Not for latent classes.
         groups : array-like of shape (n_rows,), optional
-            With ``confidence``: what was drawn, as a household or school, whose rows need not be independent. Missing
-            values are one group.
+            With ``confidence``: the sampled cluster of each row, such as a household or school, whose rows may be
+            dependent. Missing values form one group.
         largest_total : float, optional
-            With ``confidence``: the largest total of weights (of rows, where there are none) that a group could have
-            had that was not drawn, or a row without groups. By default the largest of the sample, which the report
-            warns of where totals of groups differ: large groups that were not drawn are then not covered.
+            With ``confidence``: the largest total weight, or number of rows without weights, of any group in the
+            population (of any row, without groups). By default it is the largest total in the sample. Larger groups of
+            the population are then not covered, of which the report warns if totals differ between groups.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 self.draft(TableCounter(files), "shuffle", is_priced=True)
             return self
         recipe = self.recipe()
-        recipe.specification()  # parameters are refused before a row is read
+        recipe.specification()  # parameters are checked before a row is read
         table = self._read(X, reset=True)
         if table.n_rows == 0:
             raise ColumnError(
@@ -273,21 +273,22 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         return self
 
     def transform(self, X: Frame) -> Frame:
-        """Release the public columns: draw a released symbol for each row and write it as public values.
+        """Release the public columns: draw a released symbol for each row, and write the symbol as public values.
 
-        Only the public columns are needed. Releasing the same rows again with fresh noise leaks more than reported, and
-        warns (`ReleaseWarning`) where this estimator does it in this process, or another one that still exists did it
-        with the rows that both were fitted on. Not noticed are other processes, files, some of the rows among others,
-        other sensitive columns, and so few rows that others may be the same.
+        X needs only the public columns. Releasing the same rows again with fresh noise leaks more than reported. A
+        `ReleaseWarning` is raised if this estimator released the rows before in this process, or if another estimator
+        that still exists released rows on which both were fitted. Releases by other processes, of files, of some of the
+        rows among others, with other sensitive columns, and of so few rows that others may be equal are not noticed.
 
         Parameters
         ----------
         X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); or stream
-            A stream is read into memory, and used up.
+            Rows to release; a stream is read into memory and exhausted.
 
         Returns
         -------
-        Same kind as X (a pyarrow Table of a stream), with the sanitized public columns only, rows in the same order.
+        Table of the same kind as X (a pyarrow Table for a stream) with the sanitized public columns only, and with rows
+        in the same order.
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
@@ -308,15 +309,15 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         wide = self._release.wide(table.whole_types)
         frame = table.rebuild(columns, sensitive, None if wanted == "default" else wanted, wide)
         facts = replace(self.report_.facts, n_unseen=n_unseen)
-        if self.recipe().is_seeded and not facts.seeded:  # a seed that was set after fit
+        if self.recipe().is_seeded and not facts.seeded:  # the seed may have been set after fit
             facts = replace(facts, seeded=True, warnings=(SEEDED_NOTE, *facts.warnings))
         return attach_report(frame, replace(self.report_, facts=facts))
 
     def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
         """Measure the leakage of the fitted channel under the distribution of other rows, such as held-out ones.
 
-        The figures are exact for the rows given and an estimate for the source they came from. Intervals (``low``
-        and ``high`` of `Measure`) hold for the source, all at the same time and without asymptotics.
+        The figures are exact for the given rows and estimates for the population from which they were drawn. Intervals
+        (``low`` and ``high`` of `Measure`) hold for the population, all at the same time and without asymptotics.
 
         Parameters
         ----------
@@ -327,23 +328,23 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         Returns
         -------
         LeakageReport
-            Its verdict is about these rows and may fail: the channel was designed for others.
+            Report whose verdict is about these rows, and may fail because the channel was designed for others.
 
         Raises
         ------
         InvalidParameter
-            With ``secret_dp`` or ``record_dp``: what it reveals of these rows would have no noise.
+            With ``secret_dp`` or ``record_dp``, because the figures would be computed without noise.
         """
         refuse_noisy(self, "measure counts them without noise; use an estimator of its own, for your own eyes")
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
         source = MemoryTable(table, sensitive_features)
-        sensitive_names(source, self.sensitive)  # refused where they are not there
+        sensitive_names(source, self.sensitive)  # absent columns are refused here
         counts = source.count(self._release.layout, "shuffle")
         return holdout_report(counts.table, self._release, confidence)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the released columns."""
+        """Return the names of the released columns."""
         check_is_fitted(self, "channel_")
         return np.array([*self._release.output_columns, *self._kept], dtype=object)
 
@@ -358,12 +359,12 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     # ------------------------------------------------------------------------------------------- columns
 
     def _bind(self, codes: NDArray[np.int32]) -> None:
-        """Bind a key to these rows; without one, warn if they were released before and now reveal more."""
+        """Bind a key to these rows; without a key, warn if the rows were released before and now reveal more."""
         channel, source = self.channel_, self.random_state
         if isinstance(source, NoiseKey):
             rows = np.bincount(codes, minlength=channel.n_inputs)
             source.bind(channel, rows.tobytes(), hashlib.sha256(codes.tobytes()).digest())
-        if isinstance(source, (NoiseKey, int, np.integer)):  # a seed draws the same again
+        if isinstance(source, (NoiseKey, int, np.integer)):  # a seed draws the same noise again
             return
         if not _tells_rows(codes[:: len(codes) // _LOOKED_AT + 1]):
             return
@@ -371,7 +372,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         before = _RELEASED.setdefault(self, deque(maxlen=_MOST_REMEMBERED))
         if digest not in before:
             before.append(digest)
-        elif ReducedChannel.from_channel(channel).stages:  # else what is printed is all that is drawn of it
+        elif ReducedChannel.from_channel(channel).stages:  # otherwise only the written value is drawn
             warnings.warn(
                 f"this {type(self).__name__} has released these rows before, with other noise, and both releases "
                 "together reveal more than the report says: hand out copies of one of them, or record each in a "
@@ -409,7 +410,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 entry.has_warned = True
 
     def _draws_as(self, estimator: Sanitizer) -> bool:
-        """Return whether another estimator has the same settings and key, and so the same release of the same rows."""
+        """Return whether another estimator has the same settings and key, and so makes the same release of the rows."""
         key = self.random_state
         if not isinstance(key, NoiseKey) or key != estimator.random_state or type(self) is not type(estimator):
             return False
@@ -417,14 +418,14 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
 
     @property
     def _kept(self) -> tuple[str, ...]:
-        """Sensitive columns in the output: those of the fit, because its report is about them."""
+        """Sensitive columns to include in the output: those of the fit, because the report is about them."""
         return tuple(name for name in self._release.layout.sensitive if name in self.report_.facts.kept)
 
     def _look_at(self, empty: Any) -> None:
         self._read(empty, reset=True)
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        """Read the user's X as a table, checked the way scikit-learn checks features."""
+        """Read the user's X as a table, with the checks that scikit-learn makes on features."""
         if is_stream(X):
             X = Table.from_native(X).native
         if hasattr(X, "columns") or hasattr(X, "column_names"):
@@ -432,7 +433,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             if reset:
                 validate_data(self, X, skip_check_array=True, reset=True)
             else:
-                # The public columns without the others of the fit are all that is needed.
+                # X may lack columns of the fit that are not public.
                 same = set(table.names) == set(getattr(self, "feature_names_in_", table.names))
                 if same or not set(self._release.layout.read) <= set(table.names):
                     validate_data(self, X, skip_check_array=True, reset=False)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
-    """Scorer that returns minus the leakage of a fitted sanitizer on held-out rows.
+    """Make a scorer that returns minus the leakage of a fitted sanitizer on held-out rows.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
 
 
 def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
-    """Scorer that returns how much of the public columns a fitted sanitizer keeps on held-out rows.
+    """Make a scorer that returns the information on public columns that a fitted sanitizer keeps on held-out rows.
 
     Parameters
     ----------
     measure : {"normalized_utility", "utility"}
-        Share of H(X) kept, or I(X;Y) in nats.
+        Share of H(X) that is kept, or I(X;Y) in nats.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
 
 
 def _scorer(measure: str, sign: float) -> Callable[..., float]:
-    """Figure of a fitted sanitizer on the given rows, larger if better."""
+    """Return a figure of a fitted sanitizer on given rows, with a sign so that larger is better."""
 
     def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:
         values = sanitizer.measure(X, **params).summary

@@ -1,4 +1,4 @@
-"""Whole people: tables in which one person has several rows, in one or several tables."""
+"""Releases of whole people, who may each have several rows in one or several tables."""
 
 from sanitize.people._profiles import Child
 from sanitize.people._release import UnitRelease

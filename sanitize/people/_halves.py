@@ -1,4 +1,4 @@
-"""Units split in two: the earlier and the later half of the rows of each, as separate units."""
+"""Split of each unit into two units: one with the earlier half of its rows, one with the later half."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def halve_units(
     read: Mapping[str, Table], key: str, children: Mapping[str, Child], root: str | None, units: Any
 ) -> dict[str, pa.Table]:
-    """Tables with each unit i split: 2i has the earlier half of its rows, 2i + 1 the later; own columns are copied.
+    """Split each unit i: 2i gets the earlier half of its rows and 2i + 1 the later half; both copy its own columns.
 
-    Tables of the second level follow the rows that they belong to.
+    Rows of second-level tables follow the rows to which they belong.
     """
     tables = {name: table.to_arrow() for name, table in read.items()}
     for name, native in tables.items():
@@ -42,7 +42,7 @@ def halve_units(
 
 
 def side_by_side(whole: OwnedRows, halves: OwnedRows) -> dict[str, Any]:
-    """Columns of units: their own, and the summaries of each half of their rows."""
+    """Columns of units: their own columns, and the summaries of each half of their rows."""
     names = [name for name in whole.columns if name not in whole.summary_names]
     columns = {name: whole.columns[name] for name in names}
     for half, words in enumerate(("earlier", "later")):

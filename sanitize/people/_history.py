@@ -1,4 +1,4 @@
-"""Model of an owner's rows in order, each given its owner, the row before and its own other columns."""
+"""Model of the ordered rows of an owner: each row depends on the owner, on the previous row, and on its own columns."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.tables.columns import ArrowColumn
 
-# Kinds of owners of a column, units of each, owners that they are learned from, groups of states that tell them apart,
-# and rows that say which columns go with which: more are no better.
+# Most kinds of owners per column, fewest units of a kind, owners from which kinds are learned, groups of states that
+# distinguish kinds, and rows from which dependences between columns are learned: more would not be better.
 _KINDS, _UNITS, _LEAST, _OWNERS, _GROUPS, _ROWS = 480, 30, 20, 20_000, 12, 100_000
-# Groups of a column at most, and rows of a pair of them on average: with fewer rows there are fewer groups.
+# Most groups of a column, and least number of rows per pair of groups on average: with fewer rows, groups are fewer.
 _STATES, _PAIR_ROWS = (8, 64), 80
-# Of tilting: rounds, what a step is taken to the power of, and the share from which a pair is worth one.
+# Tilting: number of rounds, exponent of a step, and share of rows from which on a pair is tilted.
 _TILTS, _STEP, _LEAST_SHARE = 8, 0.6, 1e-5
-# Rows of any state that an owner may have beyond those that it shall have.
+# Number of rows that an owner may have in any state beyond its target.
 _BESIDE = 0.1
-# Largest of the whole numbers that states are drawn by.
+# Largest whole-number weight of a state in a draw.
 _LARGEST = 1 << 22
-# A pair is forbidden where fewer units have it though chance would give many rows; all others get a share of a row.
+# A pair is forbidden if fewer units have it although chance would give many rows; other pairs get a fraction of a row.
 _FEW, _USUAL, _SELDOM = 3, 20, 1e-3
 _TINY = np.finfo(float).tiny
-# Lane of the noise on which columns go with which, above those of columns.
+# Lane of the noise on dependences between columns, above the lanes of the columns.
 _TREE_LANE = 1 << 21
 _HALF = np.uint64(32)
 
 
-# Of columns the share of rows of each owner that have a value, by the value as text.
+# For some columns, the share of each owner's rows that have a value, by the value as text.
 Shares: TypeAlias = "Mapping[str, Mapping[str, Vector]]"
 
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Owner of each row.
+    """Owner of each row, and known facts about owners.
 
     Attributes
     ----------
     of_row : ndarray of int, shape (n_rows,)
         Owner of each row, ascending.
     unit : ndarray of int, shape (n_owners,)
-        The unit that an owner belongs to, by which people are counted.
+        Unit of each owner, by which people are counted.
     features : ndarray of float, shape (n_owners, n_features)
-        What is known of an owner; nan where nothing is.
+        Known features of each owner; nan if unknown.
     """
 
     of_row: Codes
@@ -63,7 +63,7 @@ class Owners:
     features: NDArray[np.float32]
 
     def kinds(self, codes: Codes, column: ClassColumn) -> tuple[Any, Codes]:
-        """Regression tree that separates owners by a column, and the leaf of each row's owner."""
+        """Fit a regression tree that separates owners by a column; return it with the leaf of each row's owner."""
         from sklearn.tree import DecisionTreeRegressor
 
         counts = np.bincount(codes, minlength=column.n_groups)
@@ -79,24 +79,24 @@ class Owners:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One column: its state depends on the kind of its owner, the row before, and another column of its row.
+    """Column whose state depends on the kind of the owner, the previous row, and another column of the same row.
 
-    Their weights are multiplied. A state is a group of values.
+    The weights of these three are multiplied. A state is a group of values.
     """
 
     column: ClassColumn
     parent: int
     kinds: Any
-    weights: tuple[Vector, ...]  # of the kind, the state before, and the other column
-    aims: tuple[Vector, ...]  # pairs that the last two shall have, of many units
-    pairs: NDArray[np.int64]  # of the state before and this one
+    weights: tuple[Vector, ...]  # weights by kind, by previous state, and by the other column
+    aims: tuple[Vector, ...]  # target pairs of the last two, from many units
+    pairs: NDArray[np.int64]  # target pairs of previous and current state
 
     @property
     def n_states(self) -> int:
         return self.column.n_groups
 
     def target_rows(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
-        """Number of rows of each owner that should be in each state; the kind of owner decides for other values."""
+        """Number of rows of each owner that should be in each state; the kind of owner gives it for other values."""
         wanted, is_wanted = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
         values = python_values(self.column.values, self.column.name)
         for place in np.flatnonzero(self.column.places >= 0):
@@ -106,7 +106,7 @@ class _Column:
                 is_wanted[state] = True
         by_kind, total = self.weights[0][kind], wanted.sum(axis=1, keepdims=True)
         free_shares = np.where(is_wanted, 0.0, by_kind).sum(axis=1, keepdims=True)
-        # Shares are written one by one, and need not sum to what there is.
+        # Shares are generated one by one, so they need not sum to one.
         whole = np.clip(total, 1 - 2 * free_shares, 1 - free_shares / 2)
         left = ~is_wanted * by_kind * (1 - whole) / np.maximum(free_shares, _TINY)
         scaled = wanted * whole / np.maximum(total, _TINY) + left
@@ -115,7 +115,7 @@ class _Column:
 
 @dataclass(frozen=True, eq=False)
 class HistoryModel:
-    """Chain of rows for each owner, with pairs of states that many units have.
+    """Model of the chain of rows of each owner, learned from pairs of states that many units have.
 
     Attributes
     ----------
@@ -123,23 +123,23 @@ class HistoryModel:
     """
 
     names: tuple[str, ...]
-    columns: tuple[_Column, ...]  # parents before children
+    columns: tuple[_Column, ...]  # parents precede children
 
     @classmethod
     def fit(
         cls, table: Mapping[str, Any], owners: Owners, words: RandomWords, before: Mapping[str, Any] | None = None
     ) -> Self:
-        """Learn how the rows of owners follow one another.
+        """Learn the model from the rows of owners in their order.
 
         Parameters
         ----------
         table : mapping of name to column
-            Rows of one owner stand together, in their order.
+            Rows, grouped by owner and in order.
         owners : Owners
         words : RandomWords
-            For noise on which columns go with which, and where edges of numbers lie.
+            Random source for the noise on dependences between columns, and for the edges of numbers.
         before : mapping of name to column and ndarray of bool, optional
-            Of each row the one before it, and where there is none; by default those of an owner follow one another.
+            Previous row of each row, and mask of rows without one; by default the previous row of the same owner.
         """
         names, units = list(table), _Units(owners.unit[owners.of_row], int(owners.unit.max(initial=-1)) + 1)
         n_rows = len(owners.of_row)
@@ -174,14 +174,14 @@ class HistoryModel:
         return cls(tuple(names[place] for place in order), tuple(columns))
 
     def tilt(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Self:
-        """Return the model with weights that make generated rows follow one another as those of the table do.
+        """Return the model with weights adjusted so that transitions in generated rows match those of the table.
 
-        What is known of generated owners differs a little from what is known of those of the table.
+        The adjustment is needed because features of generated owners differ a little from those in the table.
 
         Parameters
         ----------
         of_row : ndarray of int, shape (n_rows,)
-            Owner of each row, ascending, of some that are generated and thrown away.
+            Owner of each row, ascending, for owners that are generated for this purpose only.
         features : ndarray of float, shape (n_owners, n_features)
         shares : Shares
         words : RandomWords
@@ -205,8 +205,8 @@ class HistoryModel:
     def draw_states(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Codes:
         """Draw the states of generated rows of owners, shape (n_columns, n_rows).
 
-        Where it is known of an owner which share of its rows has a value, so many have it: what is drawn is taken out
-        of what there is still to draw.
+        If the share of an owner's rows with a value is known, this number of rows gets the value: each draw reduces the
+        remaining number.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class HistoryModel:
         return states
 
     def write(self, states: Codes, words: RandomWords) -> dict[str, pa.Array]:
-        """Write rows in these states, as columns."""
+        """Generate the columns of rows in given states."""
         rows, columns = np.arange(states.shape[1]), {}
         for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
             first_word, more = (words.words_at(3 * number + lane, rows) for lane in (1, 2))
@@ -254,7 +254,7 @@ class HistoryModel:
         return columns
 
     def transition_distance(self, states: Codes, of_row: Codes) -> float:
-        """Largest total variation between the transitions in generated rows and those of the original rows."""
+        """Largest total variation distance between transitions in generated rows and in the original rows."""
         distances = []
         for codes, column in zip(states, self.columns, strict=True):
             pairs = _counts(_preceding_states(codes, of_row, column.n_states), codes, column.pairs.shape)
@@ -262,20 +262,20 @@ class HistoryModel:
         return float(max(distances))
 
     def features(self, table: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Return the known features of owners, for the rows that they own."""
+        """Features of owners that serve to generate their rows."""
         encoded = [c.column.encode(table[name]) for name, c in zip(self.names, self.columns, strict=True)]
         return np.stack(encoded, axis=1).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """Unit of each row, to decide which pairs of states many units have."""
+    """Unit of each row, to find the pairs of states that many units have."""
 
     of_row: Codes
     n: int
 
     def groups(self, column: ArrowColumn, name: str, most: int, shares: Vector) -> ClassColumn:
-        """Groups of the values of a column, counting each unit once, so that frequent values belong to many units."""
+        """Learn groups of the values of a column, counting each unit once, so that frequent values belong to many units."""
         values, codes = ascending(column, name)
         places = np.where(codes < 0, len(values), codes)
         once = np.unique(self.of_row * (len(values) + 1) + places) % (len(values) + 1)
@@ -283,9 +283,9 @@ class _Units:
         return ClassColumn.fit(column, name, values, once, units, most, shares=shares)
 
     def pairs(self, former: Codes, latter: Codes, shape: tuple[int, int]) -> Vector:
-        """Rows of each pair of states; pairs of few units are spread in proportion to the remaining rows.
+        """Number of rows of each pair of states; rows of pairs with few units are spread in proportion to the others.
 
-        Pairs that do not occur may, but seldom, unless chance would give many rows.
+        Pairs that do not occur get a small weight, unless chance would give them many rows.
         """
         key, rows = former * shape[1] + latter, _counts(former, latter, shape)
         units = np.bincount(np.unique(key * self.n + self.of_row) // self.n, minlength=rows.size).reshape(shape)
@@ -299,12 +299,12 @@ class _Units:
 
 
 def _preceding_states(codes: Codes, of_row: Codes, n_states: int) -> Codes:
-    """State of the previous row of the same owner; an extra state if there is none."""
+    """State of the previous row of the same owner; an extra state for first rows."""
     return np.where(run_starts(of_row), n_states, np.append(n_states, codes[:-1])[: len(codes)])
 
 
 def run_starts(of_row: Codes) -> Mask:
-    """Mask of the first row of each owner, when each owner's rows are adjacent."""
+    """Mask of the first row of each owner, whose rows must be adjacent."""
     return np.append(True, of_row[1:] != of_row[:-1])[: len(of_row)]
 
 
@@ -314,14 +314,14 @@ def _counts(left: Codes, right: Codes, shape: tuple[int, ...]) -> NDArray[np.int
 
 
 def _shares(counts: NDArray[np.int64]) -> Vector:
-    """Shares of states, reduced for rare ones; unchanged if all are rare."""
+    """Shares of states, reduced for rare states; not reduced if all states are rare."""
     soft = threshold_counts(counts)
     soft = soft if soft.any() else counts.astype(np.float64)
     return np.asarray(soft / max(soft.sum(), 1))
 
 
 def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units: int) -> tuple[list[int], list[int]]:
-    """Columns in order, and for each the position of the column that it depends on; -1 for the first."""
+    """Order the columns, and find for each the position of the column on which it depends; -1 for the first."""
     shared = np.zeros((len(codes), len(codes)))
     step = max(1, len(codes[0]) // _ROWS)
     for left in range(len(codes)):
@@ -334,9 +334,9 @@ def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units
 
 
 def _spanning_tree(shared: Vector, words: RandomWords, n_units: int) -> list[tuple[int, int]]:
-    """Parent and child of each edge of the tree of largest mutual information, parents first [ChowLiu].
+    """Find the tree of largest mutual information, as pairs of parent and child, parents first [ChowLiu].
 
-    Noise of the size of what one unit could change is added to the information, so that an edge reveals nobody.
+    The information gets noise as large as the effect of one unit, so that no edge reveals a unit.
     """
     n = len(shared)
     drawn = words.words_at(_TREE_LANE, np.arange(n * n)) >> np.uint64(11)
@@ -361,9 +361,9 @@ def _draw_rows(weights: Sequence[Vector], conditions: Sequence[Codes], word: NDA
     _, chosen, inverse = np.unique(keys, return_index=True, return_inverse=True)
     rows = [values[chosen] for values in conditions]
     weight = np.prod([table[row] for table, row in zip(weights, rows, strict=True)], axis=0)
-    lost = ~weight.any(axis=1)  # no state may be beside all of them
+    lost = ~weight.any(axis=1)  # no state is allowed with all conditions
     weight[lost] = weights[-1][rows[-1][lost]]
-    weight[~weight.any(axis=1)] = 1.0  # of what follows this one nothing was counted
+    weight[~weight.any(axis=1)] = 1.0  # no transition from this state was counted
     weight = np.ceil(weight * (_LARGEST / weight.max(axis=1, keepdims=True))).astype(np.int64)
     width = weight.shape[1]
     first = inverse.ravel() * width

@@ -1,4 +1,4 @@
-"""Units under differential privacy: one record per unit, from its own rows, and rows generated from their model."""
+"""Differential privacy of units: one record per unit, made from its own rows, and rows generated from a model of these."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from sanitize.release.recipes.classes import LatentClassReleaseRecipe
     from sanitize.report import LeakageReport, Section
 
-_DAY = 86_400 * 10**9  # nanoseconds
+_DAY = 86_400 * 10**9  # in nanoseconds
 _BEFORE = "{}, of the row before"
-# Edges of shares where none are declared.
+# Edges of shares, if none are declared.
 _SHARE = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class UnitDP(RecordDP):
-    """Guarantee of differential privacy for units."""
+    """Differential privacy of whole units, with all of their rows."""
 
     def describe_people(self, report: LeakageReport, layout: CellLayout) -> str:
         return _reword_for_units(super().describe_people(report, layout))
@@ -54,20 +54,20 @@ def _reword_for_units(words: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FlatRecords:
-    """Record of each unit from the rows of this unit alone: one more unit changes a count by 1.
+    """Records of units, each made from the rows of one unit alone, so that one more unit changes a count by 1.
 
-    It holds the profile, and of each table a row chosen at random, with the one before it: one of those of the unit,
-    and further below of those of the row that was chosen above. What columns it has, and what these may hold, is
-    declared or follows from names and types. With m rows of each unit counts would be m times as large, as would be the
-    noise on them; what less chance there were in which rows are chosen is little beside noise.
+    A record contains the profile of the unit and, for each table, a randomly chosen row with the row before it. The row
+    is chosen among the rows of the unit or, in a second-level table, among those of the row chosen in the first level.
+    The columns of a record and their values are declared or follow from names and types. With m rows per unit, counts
+    would be m times as large, but so would be their noise; less chance in the choice of rows would matter little.
 
     Attributes
     ----------
     root : OwnedRows
     recipe : LatentClassReleaseRecipe
-        With values or bins of all columns of a record.
+        Recipe that declares values or bins of all columns of a record.
     columns : dict of str to column
-        Codes of the chosen rows and of those before; one more where there is none.
+        Codes of the chosen rows and of the rows before them, with an extra code if there is no such row.
     """
 
     root: OwnedRows
@@ -79,12 +79,12 @@ class FlatRecords:
 
     @classmethod
     def from_units(cls, root: OwnedRows, recipe: LatentClassReleaseRecipe) -> FlatRecords:
-        """Make the records of units.
+        """Make the records of all units.
 
         Raises
         ------
         ColumnError
-            If a row belongs to nobody, or has a value that was not declared.
+            If a row belongs to no unit, or has an undeclared value.
         """
         promise, key = recipe.record_dp, noise_key(recipe.random_state, "record_dp")
         assert promise is not None
@@ -122,7 +122,7 @@ class FlatRecords:
         return cls(root, recipe, columns, layout, alphabets, key.derive("values of rows"))
 
     def generate_rows(self, records: Mapping[str, Any]) -> OwnedRows:
-        """Rows of generated records: for each, its sampled row, repeated as often as its number of rows."""
+        """Rows of generated records: the sampled row of each record, repeated by its number of rows."""
         root = replace(self.root, columns={name: records[name] for name in self.root.columns})
         return self._generate_children(root, records, np.arange(len(root.owner)))
 
@@ -134,7 +134,7 @@ class FlatRecords:
             row_record = record[owner]
             before = {name: self._values(rows, name, records, row_record, _BEFORE) for name in rows.columns}
             columns = {name: self._values(rows, name, records, row_record)[0] for name in rows.columns}
-            if (order := rows.child.order) in columns:  # the distance of a row that follows none is 0
+            if (order := rows.child.order) in columns:  # first rows have the distance 0
                 follows = pa.array(~before[order][1])
                 columns[order] = pc.if_else(follows, columns[order], pa.scalar(0, columns[order].type))
             new = replace(rows, columns=columns, before=before, owner=owner, n_owners=len(record), unit=record)
@@ -144,7 +144,7 @@ class FlatRecords:
     def _values(
         self, rows: OwnedRows, name: str, records: Mapping[str, Any], row_record: NDArray[np.intp], which: str = "{}"
     ) -> tuple[pa.Array, NDArray[np.bool_]]:
-        """Values of a column of records, with other values where they are missing; and the mask of missing ones."""
+        """Values of a column of records, with any value where it is missing, and the mask of missing values."""
         label = rows.label(name)
         alphabet, column_name = self._alphabets[label], which.format(label)
         codes = np.asarray(records[column_name].cast(pa.int64()))
@@ -160,7 +160,7 @@ class FlatRecords:
 def _with_usual(
     root: OwnedRows, bins: dict[str, Any], values: dict[str, Sequence[Any]]
 ) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
-    """Return the declared bins and values with those of row summaries; owners without rows miss them."""
+    """Return the declared bins and values, with those of summaries, which are missing for owners without rows."""
     for above, below in ((root, root.below), *((rows, rows.children) for rows in root.below)):
         means = {f"{rows.name}: mean of {name}": rows.label(name) for rows in below for name in rows.columns}
         for name in above.summary_names - {rows.count for rows in above.children}:
@@ -174,11 +174,11 @@ def _with_usual(
 def _choose_rows(
     above: OwnedRows, owner: NDArray[np.intp], key: NoiseKey
 ) -> Iterator[tuple[OwnedRows, NDArray[np.intp], NDArray[np.intp]]]:
-    """Sampled row of each unit and the row before it, for all tables below; -1 if there is none."""
+    """Choose a row of each unit and the row before it, for all tables below; -1 if there is none."""
     for rows in above.children:
         number = np.append(np.bincount(rows.owner, minlength=rows.n_owners), 0)[owner]
         first = np.append(np.searchsorted(rows.owner, np.arange(rows.n_owners)), 0)[owner]
-        # By the unit's place and its own number of rows alone.
+        # The choice depends only on the unit's position and its own number of rows.
         words = key.derive(rows.name).words_at(0, np.arange(len(owner))) >> np.uint64(32)
         place = (words * number.astype(np.uint64) >> np.uint64(32)).astype(np.intp)
         chosen = np.where(number > 0, first + place, -1)

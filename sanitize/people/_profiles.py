@@ -1,4 +1,4 @@
-"""Tables linked as a tree of rows, and summaries of the rows of each owner."""
+"""Tables whose rows belong to rows of other tables, and summaries of the rows of each owner."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ from sanitize.tables.ordered import as_ordered, decode_dictionary, from_ordered,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Categories of a column whose shares are in a profile.
+# Most categories of a column whose shares are in a profile.
 _SHARES = 12
 
 
 @dataclass(frozen=True)
 class Child:
-    """A table whose rows belong to rows of another one, and the link.
+    """Settings of a table whose rows belong to rows of another table.
 
     Parameters
     ----------
     order : str, optional
-        Column of numbers, dates or times by which the rows of one owner follow one another; by default they do as they
-        stand. Of it the first one of each owner and the distances are printed.
+        Column of numbers, dates or times that orders the rows of each owner; by default the order in the table. Generated
+        rows get the column from a first value of each owner and the differences.
     key : str, optional
-        Column that names the owner; by default that of the units. Rows without it belong to nobody.
+        Column that identifies the owner of each row; by default the key of the units. Rows without a value have no owner.
     parent : str, optional
-        Table of the owners; by default the root.
+        Name of the table of the owners; by default the root.
     id : str, optional
-        Column that names its own rows, where other tables belong to it.
+        Column that identifies the rows of this table, if rows of other tables belong to them.
     public : sequence of str, optional
-        Other columns that are released; by default all but those that are dropped.
+        Other columns to release; by default all except ``drop``.
     drop : sequence of str
-        Columns left out. With ``public`` each column must be in one of the two.
+        Columns to leave out. If ``public`` is given, each column must be in one of the two lists.
     summaries : mapping of column to sequence of str, optional
-        What of a column is in the profile of a unit: ``share`` and ``count`` of its most frequent values, ``sum``,
-        ``mean``, ``min``, ``max``, ``first``, ``last``. By default the mean of numbers and shares of others.
+        Summaries of a column in the profile of its owner: ``share`` and ``count`` of its most frequent values, ``sum``,
+        ``mean``, ``min``, ``max``, ``first``, ``last``. By default the mean of numbers, and shares of other values.
 
     Examples
     --------
@@ -73,12 +73,12 @@ class Child:
     summaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def select_columns(self, table: pa.Table, name: str, key: str) -> pa.Table:
-        """Select the columns of the named table that are released, and its keys.
+        """Select the released columns of a table, and its keys.
 
         Raises
         ------
         ColumnError
-            If a column is not there, or not listed.
+            If a column is absent, or in neither list.
         """
         keys = dict.fromkeys(column for column in (self.key or key, self.id, self.order) if column is not None)
         required = [*keys, *(self.public or ()), *self.drop, *self.summaries]
@@ -94,31 +94,31 @@ class Child:
 
 @dataclass(frozen=True, eq=False)
 class OwnedRows:
-    """Rows of one table, grouped by owner and in order; rows without owner come last.
+    """Rows of a table, grouped by owner and in order; rows without an owner come last.
 
     Attributes
     ----------
     name : str
     table : Table
-        Without rows, for what is printed.
+        Empty table of the same kind, for writing generated rows.
     types : mapping of name to type
     child : Child
     columns : dict of name to column
-        Without keys; summaries of its own children are added.
+        Columns without keys, with summaries of the table's own children.
     owner : ndarray of int, shape (n,)
-        Number of each row's owner; rows of nobody have an owner of their own each.
+        Number of each row's owner; each row without an owner counts as one.
     n_owners : int
-        Owners that there are, without those.
+        Number of real owners.
     unit : ndarray of int, shape (n_owners + rows of nobody,)
     keys : column
-        What names each of the rows for those that belong to them.
+        Identifier of each row, to which rows of other tables refer.
     children : tuple of OwnedRows
     shared : dict of str to str
-        Columns that are the same in all rows of an owner, and what they are called among its own.
+        Columns that are constant in the rows of each owner, with their names among the owner's columns.
     summary_names : set of str
-        Columns that rows of others come to.
+        Names of columns that summarize rows of other tables.
     before : dict of str to pair, optional
-        Of rows of a private model, which follow nothing: each column of the row before, and where there is none.
+        For rows of a private model, which have no order: each column of the previous row, and mask of rows without one.
     """
 
     name: str
@@ -137,32 +137,32 @@ class OwnedRows:
 
     @property
     def below(self) -> list[OwnedRows]:
-        """All tables that belong to it, directly or indirectly."""
+        """All tables that belong to this table, directly or indirectly."""
         return [rows for child in self.children for rows in (child, *child.below)]
 
     @property
     def n_nobody(self) -> int:
-        """Number of rows that belong to no owner."""
+        """Number of rows without an owner."""
         return len(self.unit) - self.n_owners
 
     @property
     def count(self) -> str:
-        """Name of the number of rows, among the owner's columns."""
+        """Name of the owner's column with the number of rows."""
         return f"{self.name}: number of rows"
 
     @property
     def start(self) -> str:
-        """Name of the first value of the order, among the owner's columns."""
+        """Name of the owner's column with the first value of the order."""
         return f"{self.name}: first {self.child.order}"
 
     def owner_rows(self, columns: Mapping[str, Any], n: int) -> NDArray[np.intp]:
-        """Number of rows of each of n generated owners; the same for all if it is the same in the table."""
+        """Number of rows of each of n generated owners; a constant if it is constant in the table."""
         if self.count not in columns:
             return np.full(n, np.searchsorted(self.owner, 1))
         return as_ordered(columns[self.count], self.count)[0].clip(0).astype(np.intp)
 
     def shares(self, profile: Mapping[str, Any], n: int) -> dict[str, dict[str, Vector]]:
-        """Shares of values among the rows of n generated owners, for columns that have them in the owners' profile."""
+        """Shares of values among the rows of n generated owners, for columns with such shares in the owners' profile."""
         result: dict[str, dict[str, Vector]] = {}
         for name in self.columns:
             start = f"{self.name}: share of {name} = "
@@ -172,12 +172,12 @@ class OwnedRows:
         return result
 
     def label(self, name: str) -> str:
-        """Return the name of a column among those of units, if all are declared."""
+        """Name of a column among all columns of units, as in declarations."""
         what = "distance of " if name == self.child.order else ""
         return name if name in self.summary_names else f"{self.name}: {what}{name}"
 
     def distance(self, printed: NDArray[np.intp]) -> float:
-        """Largest difference between shares of owners with up to a number of rows (Kolmogorov-Smirnov)."""
+        """Kolmogorov-Smirnov distance between two distributions of the number of rows per owner."""
         raw = np.bincount(self.owner, minlength=self.n_owners)[: self.n_owners]
         most = int(max(raw.max(initial=0), printed.max(initial=0))) + 1
         raw_shares, printed_shares = (
@@ -186,7 +186,7 @@ class OwnedRows:
         return float(np.abs(raw_shares - printed_shares).max())
 
     def distances(self, name: str) -> Any:
-        """Differences of the order column to the last row with a value, 0 in the first row; other columns unchanged."""
+        """Replace the order column by differences to the last row with a value, 0 in first rows."""
         column = self.columns[name]
         if name != self.child.order or self.before is not None:
             return column
@@ -199,10 +199,10 @@ class OwnedRows:
         )
 
     def places(self, distances: Any, start: Any, owner: NDArray[np.intp]) -> Any:
-        """Order column rebuilt from each owner's first value and the differences; missing if those are."""
+        """Rebuild the order column from first values and differences; missing differences give missing values."""
         order = self.child.order
         assert order is not None
-        # Where an owner has rows and no first one, another's is as good: what is missing is told by the distances.
+        # An owner with rows but no first value gets that of another: the differences show which values are missing.
         start = pc.fill_null_backward(pc.fill_null_forward(start))
         (begin, _), (steps, missing) = as_ordered(start, order), as_ordered(distances, order)
         steps = np.where(missing, 0, steps)
@@ -216,9 +216,9 @@ class OwnedRows:
         return column.take(pa.array(np.arange(len(owner)), mask=missing))
 
     def owner_columns(self, *, is_declared: bool, plainly: bool) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the summaries that its owners get, and their names for columns constant within owners.
+        """Return the summaries that owners get, and the owners' names for columns that are constant within owners.
 
-        These are the owner's, plainly without the name of the table. Where values are declared there are none.
+        Constant columns belong to the owner, without the name of the table. With declared values there are none.
         """
         is_owned = self.owner < self.n_owners
         groups, columns, shared = _Groups.from_rows(self.owner, self.n_owners), dict[str, Any](), dict[str, str]()
@@ -235,7 +235,7 @@ class OwnedRows:
         return columns, shared
 
     def unit_summaries(self, n_units: int, declared: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:
-        """Return summaries of all rows of each unit; the declared columns determine which there are."""
+        """Return summaries of all rows of each unit, for the declared columns."""
         unit, columns = self.unit[self.owner], dict[str, Any]()
         of_units, of_some = _Groups.from_rows(unit, n_units), pa.array(unit < n_units)
         for name in (name for name in self.columns if name != self.child.order):
@@ -249,7 +249,7 @@ class OwnedRows:
         return columns
 
     def with_columns(self, columns: Mapping[str, Any], shared: Collection[str] = ()) -> OwnedRows:
-        """Return the rows with added columns from other tables, except for its own."""
+        """Return the rows with added columns from other tables; refuse names that occur twice."""
         if duplicates := sorted(columns.keys() & self.columns.keys()):
             words = f"column {duplicates[0]!r} of table {self.name!r} occurs twice; rename it"
             raise ColumnError(words, duplicates[0])
@@ -259,9 +259,9 @@ class OwnedRows:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Rows in groups, ascending, and the size of each; rows after them are in none.
+    """Rows in groups, ascending, with the size of each group; later rows are in no group.
 
-    Columns are those of the rows of groups.
+    Columns are given for the rows in groups only.
     """
 
     of_row: NDArray[np.intp]
@@ -280,11 +280,11 @@ class _Groups:
         return bool((codes[1:] == codes[:-1])[self.of_row[1:] == self.of_row[:-1]].all())
 
     def first_values(self, column: Any) -> Any:
-        """First value of each group."""
+        """First value of a column in each group."""
         return column.take(pa.array(self.first, mask=self.numbers == 0))
 
     def summary(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
-        """Summaries of a column in each group, with their names."""
+        """Summaries of a column in each group, by name."""
         if what in ("share", "count"):
             return self.frequencies(column, name, what, declared)
         if what == "first":
@@ -323,12 +323,12 @@ class _Groups:
         return entries
 
 
-# Functions of the numbers of a group, beside their mean.
+# Functions of the numbers of a group, in addition to the mean.
 _REDUCED = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
 def _reduce_groups(what: str, present: NDArray[Any], group: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[Any]:
-    """Mean, sum, least or largest number of each group with enough values; 0 for the others."""
+    """Mean, sum, minimum or maximum of each group with enough values; 0 for other groups."""
     if what == "mean":
         return np.bincount(group, present, len(rows)) / np.maximum(rows, 1)
     result, seen = np.zeros(len(rows), present.dtype), np.flatnonzero(rows)
@@ -350,16 +350,16 @@ def read_units(
     Parameters
     ----------
     read : mapping of name to Table
-        The root first.
+        Tables by name, the root first.
     key : str
-        Column that names a unit.
+        Column that identifies the unit.
     children : mapping of name to Child
     root : str or None
-        Without one the units are those of the only child.
+        Name of the root table; without a root, the only child defines the units.
     own_columns : sequence of str, optional
-        Those of the root that are looked at; all by default.
+        Columns of the root to use; all by default.
     declared : mapping of name to values, optional
-        Values that columns may have, where no row may decide which columns there are.
+        Declared values of columns, so that no row decides which columns a profile has.
     """
     first = next(iter(read))
     native = read[first].to_arrow()
@@ -374,7 +374,7 @@ def read_units(
     top = OwnedRows(first, _empty_table(read[first]), _types(native), Child(), columns, place, n, place, keys)
     by_name: dict[str | None, OwnedRows] = {root: top}
     parents = {name: root if child.parent is None else child.parent for name, child in children.items()}
-    # Those of the root before those that belong to them; what they amount to is found out from below.
+    # Tables are read from the root downwards, and summarized from the bottom upwards.
     order = sorted(children, key=lambda name: parents[name] != root)
     for name in order:
         child = children[name]
@@ -391,7 +391,7 @@ def read_units(
 
 
 def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str) -> OwnedRows:
-    """Rows of a table by owner, in order."""
+    """Read the rows of a table, by owner and in order."""
     native = child.select_columns(table.to_arrow(), name, key)
     if not len(native):
         raise ColumnError(f"table {name!r} holds no rows, so there is nothing to learn; leave it out")
@@ -423,13 +423,13 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
 
 
 def row_owners(native: pa.Table, key: str, keys: Any) -> NDArray[np.intp]:
-    """Position of each row's owner among keys; MISSING if it has none, UNSEEN if there is no such key."""
+    """Position of each row's owner among keys; MISSING without an owner, UNSEEN for an unknown key."""
     values, codes = factorize(native[key], key)
     return np.append(look_up(values, keys), MISSING)[codes].astype(np.intp)
 
 
 def sort_rows(native: pa.Table, owner: NDArray[np.intp], order: str | None) -> NDArray[np.intp]:
-    """Rows by owner, in file order or sorted by a column; rows without a value stay after the one before them."""
+    """Sort rows by owner, then by a column or in file order; rows without a value stay after the row before them."""
     rows = np.argsort(owner, kind="stable")
     if order is None:
         return rows
@@ -440,7 +440,7 @@ def sort_rows(native: pa.Table, owner: NDArray[np.intp], order: str | None) -> N
 
 
 def _empty_table(table: Table) -> Table:
-    """Empty table of the same kind and columns, without a useful index."""
+    """Empty table of the same kind and columns, with a default index."""
     return Table.from_native(table.native.slice(0, 0) if table.kind == "pyarrow" else table.native[:0])
 
 

@@ -1,4 +1,4 @@
-"""Release of whole people: one symbol for each person, from which all rows in all tables are generated."""
+"""Release of whole people: one symbol per person, from which all rows of the person in all tables are generated."""
 
 from __future__ import annotations
 
@@ -42,46 +42,47 @@ if TYPE_CHECKING:
     from sanitize.release.classes import ClassPartition
     from sanitize.release.release import FittedRelease
 
-    Features = NDArray[np.float32]  # what is known of each owner, shape (n_owners, n_features)
-    Line = tuple[str | float, ...]  # of the report, about one table
+    Features = NDArray[np.float32]  # known features of each owner, shape (n_owners, n_features)
+    Line = tuple[str | float, ...]  # rows of a report section about one table
 
-# Units that models are tilted to, and the seed that they are printed from.
+# Number of generated units to which models are tilted, and the seed of these units.
 _TRIED, _SEED = 10_000, 0
 Tables: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 
 
 class UnitRelease:
-    """Release tables in which a unit (a person, say) has several rows, with a budget for whole units.
+    """Release tables in which a unit, such as a person, has several rows, with a budget for whole units.
 
-    The rows of a unit are summed up in one profile, and a latent class is drawn given the profile; the classes are
-    designed for and certified, with as many rows as there are units. One class is released for each unit; a model
-    writes a profile for it, and rows of each table from that profile, the row before and one another. All rows of a
-    unit together are drawn from that one class, so they reveal no more of the secret than the class does (data
-    processing): the budget holds for whoever reads a whole history. The models are learned from what many units share;
-    that is measured, not proven, as for single rows. With ``record_dp`` all but the symbols is differentially private
-    for another unit in place of one, with all of its rows: one record of each is counted with noise. Columns of
-    children are declared as ``table: column``.
+    The rows of a unit are summarized in a profile, and a latent class is drawn given the profile. The channel is designed
+    and certified on classes, with one row per unit, and releases one class for each unit. For this class a model
+    generates a profile, and then rows of each table, given the profile, the previous row and other columns. All rows of
+    a unit are drawn from its one released class, so together they reveal no more about the sensitive value than the
+    class does (data processing): the budget holds for readers of a whole history. The models are learned from patterns
+    that many units share, which is measured, not proven, as for single rows. With ``record_dp``, everything except the
+    symbols is differentially private when one unit, with all of its rows, is replaced by another: one record per unit is
+    counted with noise. Columns of children are declared as ``table: column``.
 
     Parameters
     ----------
     sanitizer : LatentClassRelease or Policy
-        What designs the channel. Its public columns are those of the root that are released, all by default. A policy
-        also says what follows here.
+        Estimator that designs the channel. Its public columns are the released columns of the root, all by default. A
+        policy also sets the following parameters.
     key : str, optional
-        Column that names the unit. Printed are new keys, the same in every table.
+        Column that identifies the unit. Released tables have new keys, the same in every table.
     children : mapping of name to Child, optional
-        Tables whose rows belong to others.
+        Tables whose rows belong to rows of other tables.
     root : str, optional
-        Table with one row for each unit. Without one there is a single child, and what is the same in all rows of each
-        unit, the secret among it, is the unit's own.
+        Table with one row per unit. Without a root there must be a single child; its columns that are constant within
+        each unit, which must include the sensitive ones, are the unit's own.
     ledger : UnitLedger, optional
-        Of releases of the same units, with a budget for all that a unit is told in them: month after month, each with
-        tables and a design of its own. Units that it has nothing to print for are left out.
+        Ledger of releases of the same units, month after month, each with its own tables and design. The ledger limits
+        the total leakage about each unit, and units for which nothing more may be released are left out.
 
     Attributes
     ----------
     report_ : LeakageReport
-        Of units, with what a ledger's units are told in all; after a release with what was kept of histories.
+        Report on units, with the total leakage of all releases in a ledger; after a release also with the utility of
+        histories.
 
     Examples
     --------
@@ -154,15 +155,15 @@ class UnitRelease:
             )
 
     def profiles(self, tables: Tables) -> Any:
-        """Table of one row per unit: its own columns, and summaries of its rows in other tables.
+        """Return a table with one row per unit: its own columns, and summaries of its rows in other tables.
 
-        What judges and analyses single rows, `sanitize.auditing.attack.judge` say, takes them for whole people.
+        Functions for single rows, such as `sanitize.auditing.attack.judge`, can use the profiles to judge whole people.
 
         Parameters
         ----------
         tables : mapping of name to table; or path
             DataFrames or pyarrow Tables; or a folder with a Parquet file ``NAME.parquet``, or a folder ``NAME`` of
-            them, for each.
+            Parquet files, for each table.
 
         Returns
         -------
@@ -172,10 +173,10 @@ class UnitRelease:
         return root.table.rebuild(root.columns)
 
     def halves(self, tables: Tables) -> Any:
-        """Profiles of two halves of the rows of each unit, earlier and later, side by side.
+        """Return the profiles of the earlier and the later half of the rows of each unit, side by side.
 
-        Of a person known by the one half and a file with the other, `sanitize.auditing.attack.judge` says whether a
-        release leads from the one to the other: its ``half`` are the columns whose names begin with "later".
+        If an attacker knows a person by one half and has a file with the other half, `sanitize.auditing.attack.judge`
+        tests whether a release links the two: its ``half`` are the columns whose names begin with "later".
 
         Parameters
         ----------
@@ -208,7 +209,7 @@ class UnitRelease:
         columns, first = None, next(iter(read.values()))
         if self._recipe.public is not None:
             columns = select("public", self._recipe.public, first)
-            with contextlib.suppress(ColumnError):  # a release has no secret
+            with contextlib.suppress(ColumnError):  # a release has no sensitive columns
                 columns += select("sensitive", self._recipe.sensitive, first)
         promise = self._recipe.record_dp
         return read_units(
@@ -216,7 +217,7 @@ class UnitRelease:
         )
 
     def fit(self, tables: Tables) -> Self:
-        """Summarise the rows of each unit, fit classes, design the channel, and learn how histories are generated.
+        """Summarise the rows of each unit, fit classes, design the channel, and learn the models of histories.
 
         Parameters
         ----------
@@ -228,7 +229,7 @@ class UnitRelease:
         BudgetExceeded
             If the designed channel exceeds the budget.
         ColumnError
-            If a key names nothing, or the secret is not the unit's own.
+            If a key refers to no row, or a sensitive column is not constant within units.
         """
         self._rows = root = self._read(tables)
         self._models: dict[str, HistoryModel] = {}
@@ -243,7 +244,7 @@ class UnitRelease:
         recipe = self._recipe.with_changes(public=public, sensitive=list(secrets), summaries=root.summary_names)
         flat, extra_columns = None, dict[str, pa.Array]()
         if recipe.record_dp is not None:
-            flat = FlatRecords.from_units(root, recipe.with_changes(public=None))  # of what is beside the profiles, too
+            flat = FlatRecords.from_units(root, recipe.with_changes(public=None))  # facts on columns outside the profiles, too
             recipe, extra_columns = flat.recipe, flat.columns
         for rows in root.below if flat is None else ():
             refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.summary_names}))
@@ -251,7 +252,7 @@ class UnitRelease:
         table = MemoryTable(Table.from_native(pa.table({**root.columns, **extra_columns})))
         layout = recipe.fit_layout(recipe.roles(table), table.columns, self._words, extra_columns=extra_columns)
         layout = replace(layout, is_shuffled=True)
-        # Of private tables below nothing is looked at from here on.
+        # From here on, rows of private tables are not read.
         learned = root if flat is None else flat.generate_rows(layout.source)
         self._rows = root = replace(root, children=learned.children)
         recipe.check_files()
@@ -265,10 +266,10 @@ class UnitRelease:
             recipe.random_state.bind(fitted.channel, rows_of.tobytes(), None)
         self._classes = classes = layout.partition
         vars(self).pop("report_", None)
-        # Units that are printed from a seed and thrown away: models are tilted to what is known of printed ones.
+        # Units generated from a seed, for this purpose only: models are tilted to the features of generated units.
         seed, p_y = NoiseKey.from_seed(_SEED), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
-        # In random order: of many rows the first are enough, and must be of all symbols.
+        # The order is random, so that the first rows, which suffice if there are many, contain all symbols.
         mixed = np.argsort(derive_words(seed, "order").words_at(0, np.arange(_TRIED)))
         tried = self._release.decode(cells[mixed], seed)
         self._learn(root, _features(classes, learned.columns), tried, _features(classes, tried))
@@ -276,12 +277,12 @@ class UnitRelease:
 
     @cached_property
     def report_(self) -> LeakageReport:
-        """Report of the fit, until a release sets its own; reading it computes what a ledger would record."""
+        """Report of the fit or, after a release, of the release; reading the former computes what a ledger would record."""
         history = None if self.ledger is None else self.ledger.check(self._told, self._designer)
         return self._make_report([], history)
 
     def _learn(self, above: OwnedRows, features: Features, tried: Mapping[str, Any], tried_features: Features) -> None:
-        """Learn the models that generate all rows that belong to these."""
+        """Learn the models that generate the rows of all tables below."""
         seed = NoiseKey.from_seed(_SEED)
         for child in above.children:
             of_owner, n = _with_nobody(features, child.n_nobody), len(tried_features)
@@ -309,18 +310,18 @@ class UnitRelease:
             self._learn(child, inputs, columns, owner_features)
 
     def release(self) -> dict[str, Any]:
-        """Draw a symbol for each unit, and generate its rows in all tables, under new keys and in a new order.
+        """Draw a symbol for each unit, and generate its rows in all tables, with new keys and in a new order.
 
         Returns
         -------
-        dict of name to table, each of the kind that it was given as
+        dict of name to table, each of the same kind as the table given
         """
         with self._draw_units(None) as drawn:
             return self._generate_tables(*drawn)
 
     @contextlib.contextmanager
     def _draw_units(self, target: Path | None) -> Iterator[tuple[FittedRelease, RandomWords, NDArray[np.int32]]]:
-        """Yield the release, its noise, and a symbol for each unit that receives one, which a ledger records."""
+        """Yield the release, its noise, and a symbol for each released unit; a ledger records the release."""
         if self.ledger is None:
             words = derive_words(self._words, "release")
             yield self._release, words, self._release.channel.sample(self._release.encode(self._told)[0], words)
@@ -330,7 +331,7 @@ class UnitRelease:
 
     @property
     def _told(self) -> dict[str, Any]:
-        """Columns of units, with the units' identifiers."""
+        """Columns of units, with the identifiers of the units."""
         return {**self._rows.columns, self.key: self._rows.keys}
 
     def _generate_tables(self, release: FittedRelease, words: RandomWords, drawn: NDArray[np.int32]) -> dict[str, Any]:
@@ -353,7 +354,7 @@ class UnitRelease:
         keys: NDArray[np.intp],
         words: RandomWords,
     ) -> Iterator[tuple[str, Any, Line]]:
-        """Name, rows and similarity to the table, for every table that belongs to the generated owners."""
+        """Yield the name, rows and similarity to the original, for every table of the generated owners."""
         for child in above.children:
             n, of_owner = len(keys), _with_nobody(features, child.n_nobody)
             numbers = np.append(child.owner_rows(printed, n), np.ones(child.n_nobody, np.intp))
@@ -376,19 +377,19 @@ class UnitRelease:
             yield from self._generate_rows(child, columns, owner_features, row_keys, words)
 
     def write(self, target: str | os.PathLike[str] | Among, *, force: bool = False) -> LeakageReport:
-        """Release into a new folder: a Parquet file ``NAME.parquet`` for each table, all or nothing.
+        """Write the release into a new folder: a Parquet file ``NAME.parquet`` for each table, all or nothing.
 
         Parameters
         ----------
         target : path
-            Neither in the folder that was fitted on nor around it.
+            New folder, neither inside nor around the folder of the fitted tables.
         force : bool
-            Replace a folder that exists.
+            Whether to replace an existing folder.
 
         Raises
         ------
         TargetError
-            If there is such a folder, or it cannot be written.
+            If the folder exists, or cannot be written.
         """
         among = target if isinstance(target, Among) else None
         path: Any = target if among is None else among.target
@@ -409,7 +410,7 @@ class UnitRelease:
         return self.report_
 
     def _make_report(self, lines: list[Line], history: UnitReport | None) -> LeakageReport:
-        """Report of the design with the limit on whole units, and the leakage of all releases about them."""
+        """Make the report of the design, with the limit on whole units and the leakage of all releases about them."""
         report = self._designer.report_
         whom = (
             f"Whole units are released, named by {self.key!r}: all rows of one are written from one symbol of its own."
@@ -431,10 +432,10 @@ class UnitRelease:
 
 
 def _rebuild_table(rows: OwnedRows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:
-    """Rebuild a generated table with its original columns, and new keys."""
+    """Rebuild a generated table with its original columns and new keys."""
     result = {}
     for name, dtype in rows.types.items():
-        if name in keys:  # numbers, or numbers as text; missing for 0
+        if name in keys:  # numbers, or numbers as text; 0 is missing
             numbers, missing = keys[name], keys[name] == 0
             width = len(str(numbers.max(initial=0)))
             as_they_were = numbers if is_numeric(dtype) else [f"{number:0{width}d}" for number in numbers.tolist()]
@@ -445,10 +446,10 @@ def _rebuild_table(rows: OwnedRows, columns: Mapping[str, Any], keys: Mapping[st
 
 
 def _features(classes: ClassPartition, profile: Mapping[str, Any]) -> Features:
-    """Groups of the columns of profiles; numbers are generated uniformly within a group and differ from real ones."""
+    """Features of units from the groups of profile columns, because generated numbers differ from real ones."""
     return np.stack([c.encode(profile[c.name]) for c in classes.columns], axis=1).astype(np.float32)
 
 
 def _with_nobody(features: Features, n_nobody: int) -> Features:
-    """Features of owners, and the same features for owners about whom nothing is known."""
+    """Features of owners, followed by unknown features for rows without an owner."""
     return np.concatenate([features, np.full((n_nobody, features.shape[1]), np.nan, np.float32)])

@@ -1,6 +1,6 @@
-"""Advice: designs of the same rows under other mechanisms, budgets and settings, made as a release is.
+"""Advice on a policy, from designs for the same rows under other mechanisms, budgets and settings.
 
-Each piece of advice is a change of the policy that was tried: the lines that make it, and what the release then keeps.
+Each piece of advice is a change of the policy that was tried: lines for the policy, with the utility of the result.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ if TYPE_CHECKING:
     from sanitize.release.first_pass import TableCounter
     from sanitize.report import LeakageReport
 
-# Budgets of the curves, as multiples of the one asked for; ascending.
+# Budgets of the curves, as ascending multiples of the policy's budget.
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
-# Sensitive values times classes up to which a design takes a second or so.
+# Largest number of sensitive values times classes for which a design takes about a second.
 _PAIRS = 512
-# Rows up to which latent classes are released, or a joint release planned, for every budget.
+# Most rows for which latent classes, or a joint release, are designed for every budget.
 _ROWS_TO_TRY = 200_000
 
-# Units of work of a search of which a release spends forty times as many.
+# Effort of a search in a draft; a release spends forty times as much.
 _DRAFT_EFFORT = 10_000_000
-# Rows up to which classes are fitted once more: of more, those that a confidence leaves for them do as well.
+# Most rows for which classes are fitted again; with more, the rows that a confidence leaves for fitting suffice.
 _ROWS_TO_REFIT = 40_000
-# A share below which a curve would read 0.0 % everywhere.
+# Share below which a curve would show 0.0 % everywhere.
 _NOTHING = 5e-4
-# Public columns up to which each is left out for a trial.
+# Most public columns for which leaving out each column is tried.
 _DROPS = 6
 
 Place = tuple[str, float]
-# What a change does, and its lines.
+# Description of a change, and its lines.
 _Change = tuple[str, Sequence[Proposal]]
 
 
@@ -69,18 +69,18 @@ class Drafts:
     Attributes
     ----------
     policy : Policy
-        With a mechanism of its own: "auto" is replaced by what it chose.
+        Policy in which "auto" is replaced by the mechanism that it chose.
     report : LeakageReport
-        Of the release that the policy asks for.
+        Report of the release that the policy describes.
     n_symbols : int
-        Symbols that a mechanism is designed for.
+        Number of symbols for which a mechanism is designed.
     n_secrets : int
-        Combinations of sensitive values.
+        Number of combinations of sensitive values.
     classes : ClassPartition or None
-        Latent classes of the release: they depend on neither the budget nor the sensitive columns.
+        Latent classes of the release, which depend neither on the budget nor on the sensitive columns.
     reports : dict
     compared : dict
-        Designs within the budget that "auto" chose among, by mechanism.
+        Designs within the budget from which "auto" chose, by mechanism.
     """
 
     policy: Policy
@@ -96,19 +96,19 @@ class Drafts:
 
     @property
     def mechanism(self) -> str:
-        """Mechanism that the policy asks for; a joint release has a name instead."""
+        """Mechanism of the policy, or the name of joint releases."""
         return "joint release" if is_joint(self.policy) else self.policy.channels[0].mechanism
 
     @property
     def alternatives(self) -> tuple[str, ...]:
         """Mechanisms that could release the same columns within the same budget, the simplest first.
 
-        A limit for those who know columns of a row is kept by the policy's own alone.
+        Only the policy's own mechanism can meet a limit for readers who know columns of a row.
         """
         if is_joint(self.policy) or self.mechanism == CLASSES or "side_columns" in self.policy.channels[0].settings:
             return ()
         if self._is_robust and self.n_symbols * TUPLE_ROWS > (self.report.n_rows or 0):
-            return ()  # so many combinations are certified by none
+            return ()  # no mechanism certifies so many combinations
         kinds = kinds_for(self.n_symbols, self.policy.budget.build())
         family = tuple(kind.name.replace(" ", "-") for kind in kinds)
         if self.policy.budget.notion not in MECHANISMS[family[0]][1]:
@@ -122,12 +122,12 @@ class Drafts:
 
     @property
     def has_curves(self) -> bool:
-        """True if other budgets are tried: not for classes, joint releases of many rows or large responses."""
+        """True if other budgets are tried, which takes too long for some classes, joint releases and responses."""
         is_long = self.mechanism == CLASSES or is_joint(self.policy)
         return self._is_quick(self.mechanism) and not (is_long and (self.report.n_rows or 0) > _ROWS_TO_TRY)
 
     def places(self) -> list[Place]:
-        """Return the drafts to design: the policy's own mechanism first, and for each the loosest budget first."""
+        """Return the drafts to design: the policy's mechanism first, and for each mechanism the loosest budget first."""
         loosest_first = self.multiples[::-1]
         own_places = [(self.mechanism, multiple) for multiple in loosest_first] if self.has_curves else []
         alternative_places = [(name, multiple) for multiple in loosest_first for name in self.alternatives]
@@ -135,21 +135,21 @@ class Drafts:
 
     @property
     def multiples(self) -> tuple[float, ...]:
-        """Multiples that give different budgets: infinite and zero bounds stay unchanged."""
+        """Multiples of the budget that differ from one another: infinite and zero bounds stay unchanged."""
         budget = self.policy.budget
         return MULTIPLES if budget.scaled(2.0).build() != budget.build() else (1.0,)
 
     def know(self, compared: Mapping[str, LeakageReport]) -> None:
-        """Reuse designs that "auto" has already made within the budget, by name."""
+        """Reuse the designs that "auto" has already made within the budget, by mechanism."""
         self.compared = {name.replace(" ", "-"): report for name, report in compared.items()}
         self.reports = {
             (name, 1.0): self.compared[name] for name in self.alternatives if name in self.compared
         } | self.reports
 
     def _choose(self, table: TableCounter) -> None:
-        """Let "auto" choose within the budget if all settings are given: among tuples and classes, with certificates.
+        """Let "auto" choose within the budget, among tuples and classes with certificates, if all settings are given.
 
-        Not where that takes long, of tuples under a confidence and of classes again.
+        This is skipped where it takes long: for tuples under a confidence, and for classes that would be fitted again.
         """
         policy, is_long = self.policy, self._is_robust and 20 < self.n_symbols <= 60
         if self.mechanism == CLASSES:
@@ -163,12 +163,12 @@ class Drafts:
                 self.know(designer.compared_)
 
     def design(self, table: TableCounter) -> Iterator[Place]:
-        """Design the remaining drafts; an infeasible one has no report. Says after each which one it was."""
+        """Design the remaining drafts, yielding each when it is done; an infeasible draft has no report."""
         places, hopeless = self.places(), set[str]()
         self._choose(table)
         for place in places:
-            if place not in self.reports and place[0] not in hopeless:  # within a tighter budget that keeps no more
-                # A mechanism may be unable to keep to the budget here, or the order of the rows reveal too much for it.
+            if place not in self.reports and place[0] not in hopeless:  # a tighter budget keeps no more
+                # A mechanism may be unable to meet this budget, or the order of the rows may reveal too much for it.
                 with contextlib.suppress(SanitizeError):
                     designer = draft_designer(self.policy_at(*place))
                     self.reports[place] = designer.draft(table, self.policy.rows, classes=self.classes)
@@ -177,15 +177,15 @@ class Drafts:
             yield place
 
     def policy_at(self, name: str, multiple: float) -> Policy:
-        """Policy with another mechanism, its settings where they apply, and another budget."""
+        """Return the policy with another mechanism, the settings that apply to it, and another budget."""
         policy = replace(self.policy, budget=self.policy.budget.scaled(multiple))
         return policy if name == self.mechanism else with_mechanism(policy, name)
 
     def curves(self) -> tuple[TradeoffCurve, ...]:
-        """Curve of each mechanism that has one, the policy's own first: a looser budget never keeps less.
+        """Curves of the mechanisms, the policy's own first, on which a looser budget never keeps less.
 
-        What is within a tighter budget is within every looser one, so each point is the best design so far; only the
-        point of the policy itself is always what would be released.
+        A design within a tighter budget is within every looser one, so each point is the best design so far. Only the
+        point of the policy itself always shows its own release.
         """
         return tuple(curve for name in (self.mechanism, *self.alternatives) if (curve := self._curve(name)) is not None)
 
@@ -195,10 +195,10 @@ class Drafts:
         return own_multiples.index(1.0) if len(own_multiples) > 1 else None
 
     def better(self) -> Place | None:
-        """Return the place that keeps more within the budget than the policy's own design; None if there is none."""
+        """Return the draft that keeps more within the budget than the policy's own design; None if there is none."""
         if (best := self.choice.best.replace(" ", "-")) != self.mechanism:
             return best, 1.0
-        # Of equals the budget stays as it is.
+        # In a tie, the budget stays unchanged.
         own_places = sorted(
             (place for place in self.reports if place[0] == self.mechanism and place[1] <= 1),
             key=lambda candidate: -candidate[1],
@@ -208,11 +208,11 @@ class Drafts:
 
     @property
     def choice(self) -> Choice:
-        """Designs within the budget and the recommended one, among those that "auto" compared or the family's."""
+        """Comparison of the designs within the budget: those that "auto" compared, or those of similar mechanisms."""
         reports, own = {name: report for (name, multiple), report in self.reports.items() if multiple == 1}, self.report
         if self.compared:
             compared = Choice(self.compared)
-            # What the policy is certified for by itself is compared with the choice, where it is not the worse.
+            # The policy's own certified design replaces that of the choice unless it keeps less.
             is_own = (
                 compared.score in own.summary and own.summary[compared.score] >= compared.taken.summary[compared.score]
             )
@@ -221,7 +221,7 @@ class Drafts:
         return Choice({name.replace("-", " "): report for name, report in ordered}, self.mechanism.replace("-", " "))
 
     def better_lines(self) -> tuple[Proposal, ...]:
-        """Lines for the mechanism, or the tighter budget, that keeps more within the policy's budget."""
+        """Lines that set a mechanism, or a tighter budget, that keeps more within the policy's budget."""
         if (place := self.better()) is None:
             return ()
         name, multiple = place
@@ -234,7 +234,7 @@ class Drafts:
         compared = choice.reports.get(self.mechanism.replace("-", " "), self.report)
         own, measure = self.report if choice.score in self.report.summary else compared, choice.measure
         less = own.summary.get(choice.score, 0.0) - choice.taken.summary[choice.score]
-        if less > room(own) and RELATIONS in compared.summary:  # what it was chosen for
+        if less > room(own) and RELATIONS in compared.summary:  # the measure by which it was chosen
             own, measure = compared, RELATIONS
         why = f"keeps {kept_words(choice.taken, measure)}"
         if measure in own.summary:
@@ -246,9 +246,9 @@ class Drafts:
         return (Proposal("channel", "mechanism", name, why),)
 
     def changes(self, table: TableCounter) -> tuple[Proposal, ...]:
-        """Lines that weaken a claim or limit, or join, bin or leave out columns, if each alone keeps more.
+        """Lines that weaken a claim or limit, or that join, bin or leave out columns, each of which alone keeps more.
 
-        What a column says that is left out counts as lost.
+        Information in a column that is left out counts as lost.
         """
         policy = self.policy
         if is_joint(policy) or self.mechanism == GRID or not self._is_quick(self.mechanism):
@@ -266,10 +266,10 @@ class Drafts:
         return tuple(chain.from_iterable(lines for _, lines in found.values()))
 
     def _single_changes(self, columns: Mapping[str, Any]) -> Iterator[_Change]:
-        """Single changes to a useful release."""
+        """Yield single changes to a useful release."""
         policy = self.policy
         both = [self.utility(place) for place in self.reports if place[0] == self.mechanism and place[1] >= 2]
-        # Where both limits loosened keep no more, neither does one.
+        # If loosening both limits keeps no more, loosening one does not, either.
         may_help = not both or max(both) > self.utility((self.mechanism, 1.0)) + room(self.report)
         for key, bound in policy.budget.bounds.items():
             looser = policy.budget.scaled(2.0, key).bounds[key]
@@ -279,7 +279,7 @@ class Drafts:
             yield "values in fewer rows pooled", [Proposal("channel", "min_count", 50)]
         if self.mechanism != CLASSES or (self.report.n_rows or 0) <= _ROWS_TO_REFIT:
             yield from _no_confidence(policy)
-        if self.mechanism == CLASSES:  # what generated rows show of other columns hangs on none of the following
+        if self.mechanism == CLASSES:  # the following changes do not affect relations in generated rows
             return
         surveys = {name: ColumnSurvey.from_column(name, column) for name, column in columns.items()}
         yield from _joins(policy, columns, surveys)
@@ -289,15 +289,15 @@ class Drafts:
                 yield "one column less", [drop_line([name], "")]
 
     def remedies(self, table: TableCounter) -> tuple[Proposal, ...]:
-        """Lines of the first change that makes a release keep more than almost nothing; none if no change helps."""
+        """Lines of the first change that makes a release useful; none if no change helps."""
         policy = self.policy
         if is_joint(policy) or self.mechanism == GRID:
             return ()
         columns = table.sample((*policy.sensitive, *policy.public), 100_000)
-        is_useless = self.report is None or self.report.useless  # without a report nothing may be released
+        is_useless = self.report is None or self.report.useless  # without a report, nothing may be released
         for what, lines in _rescues(policy, columns):
             changed = with_lines(policy, lines)
-            # Rows that are of use already stay rows of these columns.
+            # A release that is useful already keeps its columns.
             is_tried = is_useless or (changed.public, changed.channels[0].mechanism) == (policy.public, self.mechanism)
             report = self.draft(table, changed) if is_tried else None
             if report is not None and report.lack is None:
@@ -307,9 +307,9 @@ class Drafts:
         return ()
 
     def measured(self, table: TableCounter, lines: Sequence[Proposal]) -> tuple[Proposal, ...]:
-        """Lines with what the release keeps with all that can be tried of them, or without these where it is no more.
+        """Add to lines the utility of a release with all lines that can be tried; drop these lines if it is no larger.
 
-        Lines that the owner has to fill in stay as they are.
+        Lines that the owner has to fill in stay unchanged.
         """
         tried = [line for line in lines if not line.is_blank]
         if not tried or is_joint(self.policy) or self.mechanism == GRID:
@@ -331,13 +331,13 @@ class Drafts:
         return tuple(replace(line, why=f"{line.why}: {figure}") if line in tried else line for line in lines)
 
     def draft_noiseless(self, table: TableCounter) -> LeakageReport:
-        """The report of the same release without noise on the counts of sensitive values."""
+        """Report of the same release without noise on the counts of sensitive values."""
         settings = {key: value for key, value in self.policy.channels[0].settings.items() if key != "secret_dp"}
         designer = draft_designer(with_channel(self.policy, settings=settings))
         return designer.draft(table, self.policy.rows, classes=self.classes)
 
     def draft(self, table: TableCounter, policy: Policy) -> LeakageReport | None:
-        """The report of a changed policy; None where it cannot be released."""
+        """Report of a changed policy; None if it allows no release."""
         own, changed = self.policy.channels[0], policy.channels[0]
         is_same = (own.public, own.mechanism, own.settings) == (changed.public, changed.mechanism, changed.settings)
         with contextlib.suppress(SanitizeError):
@@ -357,7 +357,7 @@ class Drafts:
 
     @property
     def measure(self) -> str:
-        """Measure of utility: on pairs of columns if rows are generated and shuffled."""
+        """Name of the measure of utility: information on pairs of columns if rows are generated and shuffled."""
         if self.mechanism != CLASSES:
             return "normalized_utility"
         return RELATIONS if RELATIONS in self.report.summary else COLUMNS
@@ -375,11 +375,11 @@ class Drafts:
         return TradeoffCurve(name.replace("-", " "), tuple(points), self.report.measures, self.measure)
 
     def _is_quick(self, name: str) -> bool:
-        if name == CLASSES:  # a search over secrets and classes together, a second where there are 500 pairs of them
+        if name == CLASSES:  # the search is over pairs of sensitive value and class; 500 pairs take a second
             return self.n_symbols * self.n_secrets <= _PAIRS
         if not name.endswith("response") or name == "randomized-response":
             return True
-        # A search that is quick enough to be made for every budget; under a confidence it is over many distributions.
+        # The search must be fast enough to run for every budget; under a confidence it is over many distributions.
         return self.n_symbols <= (20 if self._is_robust else 50)
 
     @property
@@ -388,13 +388,13 @@ class Drafts:
 
 
 def explained(lines: Sequence[Proposal], why: str) -> tuple[Proposal, ...]:
-    """Lines of one change, with the reason for all of them together."""
+    """Lines of one change, with a common reason."""
     together = f"with these {len(lines)} lines, " if len(lines) > 1 else ""
     return tuple(replace(line, why=together + why) for line in lines)
 
 
 def with_lines(policy: Policy, lines: Sequence[Proposal]) -> Policy:
-    """Policy of one channel with added lines, as an editor would write them."""
+    """Return the policy of one channel with added lines, as if its owner had written them."""
     for line in lines:
         channel = policy.channels[0]
         if line.table == "columns":
@@ -418,9 +418,9 @@ def with_lines(policy: Policy, lines: Sequence[Proposal]) -> Policy:
 
 
 def draft_designer(policy: Policy) -> Designer:
-    """Designer of a draft, whose search for a response has a fortieth of a release's effort.
+    """Make the designer of a draft, whose search for a response has a fortieth of a release's effort.
 
-    The rest would prove how little is missing, which no draft shows.
+    The remaining effort would mostly prove how close the design is to the optimum, which drafts do not show.
     """
     channel = None if is_joint(policy) else policy.channels[0]
     if channel is not None and channel.mechanism in OWNERS["gap"]:
@@ -429,35 +429,35 @@ def draft_designer(policy: Policy) -> Designer:
 
 
 def with_mechanism(policy: Policy, name: str) -> Policy:
-    """Policy of one channel with another mechanism and the settings that apply to it."""
+    """Return the policy of one channel with another mechanism and the settings that apply to it."""
     settings = {key: value for key, value in policy.channels[0].settings.items() if name in OWNERS[key]}
     return with_channel(policy, mechanism=name, settings=settings)
 
 
 def with_channel(policy: Policy, **changes: Any) -> Policy:
-    """Policy with its one channel changed."""
+    """Return the policy with its only channel changed."""
     return replace(policy, channels=(replace(policy.channels[0], **changes),))
 
 
 def resolve_auto(policy: Policy, report: LeakageReport) -> Policy:
-    """Policy with the mechanism that "auto" chose; the policy itself if it names one."""
+    """Return the policy with the mechanism that "auto" chose; the policy itself if it names a mechanism."""
     if is_joint(policy) or policy.channels[0].mechanism != AUTO:
         return policy
     return with_mechanism(policy, report.facts.mechanism.replace(" ", "-"))
 
 
 def _rescues(policy: Policy, columns: Mapping[str, Any]) -> Iterator[_Change]:
-    """Changes of a policy whose release keeps almost nothing, least costly first."""
+    """Yield changes of a policy whose release keeps almost nothing, least costly first."""
     surveys = {name: ColumnSurvey.from_column(name, column) for name, column in columns.items()}
     yield from _joins(policy, columns, surveys)
     channel, classes = policy.channels[0], list[_Change]()
-    # Of one column or two the mechanisms on their values know all that there is.
+    # For one or two columns, mechanisms on their values have all the information.
     if len(policy.public) > 2 and channel.mechanism != CLASSES and policy.budget.notion in MECHANISMS[CLASSES][1]:
         classes = [("rows are generated by latent classes", [Proposal("channel", "mechanism", CLASSES)])]
     sizes = (
         N_BINS if surveys[name].is_wide else surveys[name].n_symbols(channel.bins.get(name)) for name in policy.public
     )
-    # Designs of so many combinations take long, and rarely help, even with numbers in bins.
+    # Designs for so many combinations take long, and rarely help, even with numbers in bins.
     is_many = math.prod(sizes) * TUPLE_ROWS > len(columns[policy.sensitive[0]])
     public = policy.public if channel.mechanism != CLASSES else ()
     subsets = filter(None, (policy.sensitive, public, (*policy.sensitive, *public) if public else ()))
@@ -471,19 +471,19 @@ def _rescues(policy: Policy, columns: Mapping[str, Any]) -> Iterator[_Change]:
 
 
 def _rounded(bound: float) -> float:
-    """Bound with the digits that its line in the policy has."""
+    """Round a bound to the digits in its line of the policy."""
     return float(f"{bound:.3g}")
 
 
 def _no_confidence(policy: Policy) -> Iterator[_Change]:
-    """Change that gives up the claim about the population."""
+    """Yield the change that gives up the claim about the population."""
     if (level := policy.channels[0].settings.get("confidence")) is not None:
         line = Proposal("channel", "confidence", None, is_open=True, shown=f"{level:g}")
         yield "left out, if these rows are everybody", [line]
 
 
 def _joins(policy: Policy, columns: Mapping[str, Any], surveys: Mapping[str, ColumnSurvey]) -> Iterator[_Change]:
-    """Changes that join rare sensitive values, as few as possible first; many numbers and dates are better binned."""
+    """Yield changes that join rare sensitive values, fewest first; columns of many numbers or dates need bins instead."""
     last: dict[str, Any] = {}
     for share in (0.01, 0.03, 0.1):
         joined = rare_values(policy, {name: columns[name] for name in policy.sensitive}, share)
@@ -495,7 +495,7 @@ def _joins(policy: Policy, columns: Mapping[str, Any], surveys: Mapping[str, Col
 
 
 def _bins(policy: Policy, surveys: Mapping[str, ColumnSurvey], names: Sequence[str]) -> Iterator[_Change]:
-    """Changes that bin numbers and dates of these columns."""
+    """Yield changes that bin numbers and dates of some columns."""
     channel = policy.channels[0]
     is_sure = "confidence" in channel.settings
     wide = [surveys[name] for name in names if surveys[name].is_wide and name not in channel.bins]
@@ -505,7 +505,7 @@ def _bins(policy: Policy, surveys: Mapping[str, ColumnSurvey], names: Sequence[s
 
 
 def _fewer_columns(policy: Policy, surveys: Mapping[str, ColumnSurvey]) -> Iterator[_Change]:
-    """Changes that leave out public columns, half first and those of most values first; then more."""
+    """Yield changes that leave out the public columns with the most values, first half of all columns, then more."""
     widest = sorted(policy.public, key=lambda name: -surveys[name].n_values)
     n_left = len(widest) // 2
     while n_left:
@@ -515,22 +515,22 @@ def _fewer_columns(policy: Policy, surveys: Mapping[str, ColumnSurvey]) -> Itera
 
 
 def rare_values(policy: Policy, columns: Mapping[str, Any], share: float) -> dict[str, dict[str, tuple[Any, ...]]]:
-    """Values of each sensitive column to join under one name, so that each remaining value has this share of rows.
+    """Values of each sensitive column to join under one name, so that each remaining value has a share of the rows.
 
     Parameters
     ----------
     policy : Policy
     columns : mapping of name to column
-        Sensitive columns, of all rows or a sample of them.
+        Sensitive columns of all rows or of a sample.
     share : float
-        Of the rows of each combination with the values of the other sensitive columns, too.
+        Least share of rows, also for each combination with values of the other sensitive columns.
     """
     binned = {name for channel in policy.channels for name in channel.bins} | set(policy.join)
     coded = {name: factorize(as_arrow(column, name), name) for name, column in columns.items()}
     joins = {}
     for name in policy.sensitive:
         values, codes = coded[name]
-        # How many rows each value has, and the rarest of its combinations with those of another column.
+        # Number of rows of each value, and of its rarest combination with a value of another column.
         least = np.bincount(codes[codes >= 0], minlength=len(values)).astype(float)
         for other_name, (other_values, those) in coded.items():
             crosstab = np.zeros((len(values), len(other_values)))
@@ -551,5 +551,5 @@ def rare_values(policy: Policy, columns: Mapping[str, Any], share: float) -> dic
 
 
 def _free_name(values: Sequence[Any]) -> str:
-    """Name for joined values, different from every value."""
+    """Choose a name for joined values that differs from every value."""
     return next(name for name in chain(("other", "all other"), map("other {}".format, count(2))) if name not in values)

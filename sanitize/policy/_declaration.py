@@ -29,7 +29,7 @@ from sanitize.tables.files.description import DECIMALS, THOUSANDS, TYPES
 VERSION = 1
 MERGING = ("lift", "ldp", "l1", "chi2", "alpha")
 DEFAULT_NOTION = "lift"
-# Mechanism in a policy -> its estimator, and the notions of budget it can be designed for.
+# Mechanism in a policy -> its estimator, and the notions of budget that it accepts.
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "watchdog": ("Watchdog", MERGING),
     "subset-merging": ("SubsetMerging", MERGING),
@@ -41,14 +41,14 @@ MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exponential-channel": ("ExponentialChannel", ("capacity",)),
     "gaussian-channel": ("GaussianChannel", ("capacity",)),
 }
-# Chooses one of the others, for one channel alone.
+# "auto" chooses another mechanism; it works with a single channel only.
 AUTO = "auto"
 DEFAULT_MECHANISM = "subset-merging"
-# Mechanisms that take what a joint budget leaves them, given the other columns.
+# Mechanisms that need no budget of their own and use what a joint budget leaves, given the other columns.
 SEQUENTIAL = ("watchdog", "subset-merging")
 _TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "person", "random_state")
 GRID = "gaussian-channel"
-# Of whole tables, which are released through one channel alone.
+# Mechanisms for whole tables, which are released through a single channel.
 CLASSES = "latent-classes"
 _LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
 _TUPLES = tuple(name for name in MECHANISMS if name not in (GRID, CLASSES))
@@ -56,30 +56,30 @@ _SEARCHES = ("optimal-random-response", "subset-random-response")
 _DESIGNS = (*_SEARCHES, "subset-merging", "watchdog")
 
 
-# ----------------------------------------------------------------------------------------- what may stand under a key
+# ----------------------------------------------------------------------------------------- allowed values of the keys
 
 
 def _key(kind: Any, description: str | None = None, example: str = "") -> Any:
-    """A required key, and an example of how to write it."""
+    """Declare a required key, with an example of how to write it."""
     return Annotated[kind, Meta(description=description, extra={"example": example})]
 
 
 def _maybe(kind: Any, description: str, *owners: str) -> Any:
-    """An optional key; for keys of a channel, also the mechanisms that use it."""
+    """Declare an optional key; for keys of a channel, also the mechanisms that use it."""
     return Annotated[kind | Unset, Meta(description=description, extra={"owners": owners})], UNSET
 
 
 def _one_or_none(description: str, *words: str) -> Any:
-    """An optional key with a few words to choose from."""
+    """Declare an optional key whose value is one of a few words."""
     return _maybe(Literal[words], description)
 
 
 def _one(description: str, *words: str) -> Any:
-    """A key with a few words to choose from; the first is the default."""
+    """Declare a key whose value is one of a few words; the first word is the default."""
     return Annotated[Literal[words], Meta(description=description)], words[0]
 
 
-# Kinds of values of several keys, so that every refusal of one says the same.
+# Types of values that several keys share, so that they also share the error text.
 _VERSION = field_note(f"{VERSION}, the version that this sanitize reads")
 _OPEN = "write inf for no bound"
 _LEVEL = Annotated[float, field_note("a number >= 0", _OPEN, ge=0)]
@@ -127,19 +127,19 @@ _TYPE = Annotated[
         extra_json_schema={"anyOf": [{"enum": list(TYPES)}, {"pattern": "%"}]},
     ),
 ]
-# The form of a day in the published schema, which has no type for dates.
+# Pattern of a date in the published schema, which has no type for dates.
 _ISO = {"pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _DAY = Annotated[datetime.date, field_note("a date", "write it as 2026-01-31", extra_json_schema=_ISO)]
 _PLAIN = field_note("an array of texts, numbers or booleans", 'write for example ["low", "high"]', min_length=1)
 _SECRETS = Annotated[list[str | bool | int | float], _PLAIN]
 
 
-# A lift budget has one of these pairs.
+# A lift budget has one of these pairs of bounds.
 PAIRS = {("at_most", "at_least"): "times as likely", ("lower", "upper"): "nats"}
 
 
 def _times(must: str, advice: str, **range_: float) -> Any:
-    """A limit in times, or a table of limits by sensitive value."""
+    """Declare a limit in times, or a table of limits by sensitive value."""
     limit = Annotated[float, field_note(must, advice, **range_)]
     by_value = Annotated[dict[str, limit], Meta(min_length=1)]
     return Annotated[limit | by_value, field_note(must, advice)]
@@ -202,7 +202,7 @@ _RECORD_DP = form(
     values=_key(dict[str, _SECRETS], example="values = {}"),
     delta=(Annotated[float, field_note("from 0 to 0.1", ge=0, le=0.1)], 0.0),
 )
-# Setting of a channel -> what may stand there, what is said of it, and the mechanisms that have it.
+# Setting of a channel -> allowed values, error text, and the mechanisms that have the setting.
 _SETTINGS = {
     "min_count": _maybe(_WHOLE[0], "Public values in fewer rows are pooled.", *_TUPLES),
     "smoothing": _maybe(NonNegative, "Added to every cell of the counts: a prior, not data.", *_TUPLES),
@@ -260,7 +260,7 @@ _BINS = (
     "Ascending edges of numbers or dates (one cuts in two), or the calendar unit that dates are cut into. Edges that "
     "were taken from the rows stand under learned: the report says so, and confidence refuses them."
 )
-# [channel]: how columns.public are released; or several [[channel]], each with public columns of its own.
+# [channel]: settings for releasing columns.public; or several [[channel]], each with public columns of its own.
 _CHANNEL = form(
     "channel",
     name=_maybe(_NAME, "Of one of several channels."),
@@ -270,7 +270,7 @@ _CHANNEL = form(
     bins=(_key(dict[str, _CUTS], _BINS), {}),
     **_SETTINGS,
 )
-# Which mechanisms have each setting, read from the declaration so that the two cannot differ.
+# Mechanisms that have each setting, derived from the declaration so that the two cannot differ.
 OWNERS: dict[str, tuple[str, ...]] = {key: field_notes(_CHANNEL)[key]["owners"] for key in _SETTINGS}
 _COLUMNS = form(
     "columns",
@@ -286,7 +286,7 @@ _COLUMNS = form(
     unit=_maybe(_TEXT, "Column that identifies individuals: the ledger keeps the releases of each."),
 )
 _SUMMARIES = tuple[Literal["share", "count", "sum", "mean", "min", "max", "first", "last"], ...]
-# [[table]]: rows that belong to those of the root, or of another table.
+# [[table]]: tables whose rows belong to rows of the root, or of another table.
 _TABLE = form(
     "table",
     name=_key(_TEXT, "Of the table: its file is NAME.parquet.", 'name = "visits"'),
@@ -345,18 +345,18 @@ DOCUMENT = form(
 )
 
 
-# ------------------------------------------------------------------------------------------- how keys go together
+# ------------------------------------------------------------------------------------------- rules between keys
 
 
 def channels_by_path(document: Any) -> dict[str, Any]:
-    """Each channel with its name and public columns, by the path of its table."""
+    """Channels with their names and public columns, by the path of their table."""
     if isinstance(document.channel, list):
         return {f"channel[{i}]": channel for i, channel in enumerate(document.channel)}
     return {"channel": document.channel.__replace__(name="release", public=document.columns.public)}
 
 
 def notion_name(budget: Any) -> str:
-    """Name of the notion of a budget."""
+    """Return the name of the notion of a budget."""
     return str(budget.__struct_config__.tag)
 
 
@@ -436,7 +436,7 @@ def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
 
 
 def _check_bounds(where: str, budget: Any) -> None:
-    """Check that both bounds are given, in the same unit."""
+    """Refuse a budget that lacks a bound, or whose bounds are in different units."""
     keys_by_unit = [[key for key in pair if getattr(budget, key) is not UNSET] for pair in PAIRS]
     examples = {"at_most": "1.65", "at_least": "0.37", "lower": "1.0 (nats; inf for no bound)", "upper": "0.5 (nats)"}
     if all(keys_by_unit):
@@ -449,7 +449,7 @@ def _check_bounds(where: str, budget: Any) -> None:
 
 
 def _check_several(channels: list[Any]) -> None:
-    """Check that several channels have names, public columns and, optionally, their own budgets."""
+    """Refuse several channels without distinct names or public columns, or with settings for one channel only."""
     for i, channel in enumerate(channels):
         where = f"channel[{i}]"
         if channel.name is UNSET:
@@ -493,7 +493,7 @@ def _check_kept(document: Any, channel: Any) -> None:
 
 
 def _check_settings(where: str, channel: Any, columns: Any, tables: Collection[str]) -> None:
-    """Refuse settings of other mechanisms and of other columns."""
+    """Refuse settings that belong to other mechanisms or name other columns."""
     mechanism, public = channel.mechanism, channel.public
     binned = (*columns.sensitive, *public, *(columns.keep if mechanism == CLASSES else ()))
     for key, owners in OWNERS.items():
@@ -515,7 +515,7 @@ def _check_settings(where: str, channel: Any, columns: Any, tables: Collection[s
             f"the rows; write for example bounds = {{ {absent} = [0, 100] }}",
         )
     for column, cuts in channel.bins.items():
-        of_table = column.partition(": ")[0] in tables  # what rows of a unit come to
+        of_table = column.partition(": ")[0] in tables  # summaries of the rows of a unit
         if not of_table and column not in binned:
             raise PolicyError(f"bins names {column!r}, which is not a column of its channel", f"bins.{column}")
         _check_cuts(f"{where}.bins.{column}", cuts)
@@ -540,7 +540,7 @@ def _check_cuts(where: str, cuts: Any) -> None:
 
 
 def _check_part(where: str, channel: Any) -> None:
-    """Refuse a channel that cannot be one of several, or be combined with kept columns."""
+    """Refuse a channel that cannot be combined with other channels or kept columns."""
     mechanism = channel.mechanism
     if mechanism == CLASSES:
         raise invalid_key(
@@ -571,7 +571,7 @@ def _check_notion(where: str, channel: Any, budget: Any) -> None:
 
 
 def _check_promise(document: Any, parts: Iterable[Any], promise: str) -> None:
-    """Refuse settings that would read sensitive values other than by noisy counts."""
+    """Refuse settings under which sensitive values would be read without noise."""
     name, is_kept = f"channel.{promise}", bool(document.columns.keep)
     for part in parts:
         if part.confidence is UNSET and part.mechanism == CLASSES and not (is_kept and promise == "secret_dp"):

@@ -1,4 +1,4 @@
-"""Plan: the report of the release that a policy asks for, and alternatives under other policies."""
+"""Plan of a release: the report of the release that a policy describes, and alternatives under other policies."""
 
 from __future__ import annotations
 
@@ -46,31 +46,31 @@ if TYPE_CHECKING:
     from sanitize.tables.files.open import SourceLike
 
 
-# Level of the promise that a plan prices for rows in their order.
+# Privacy level for which a plan states the cost of keeping rows in order.
 _EPS, _DELTA = 0.5, 1e-6
-# Rows below which no adversary can be tried, and what the third figure of one is of.
+# Least number of rows for trying an adversary, and the meaning of its third figure.
 _FEWEST_ROWS, _DEALT = 100, "with the values shuffled"
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Plan of a release from a table, next to other mechanisms and budgets, with proposed lines.
+    """Plan of a release, compared with other mechanisms and budgets, with lines proposed for the policy.
 
-    Everything but the report is made of further figures of the same table, so it is for internal use only.
+    Everything except the report consists of further figures of the same table, so a plan is for internal use only.
 
     Attributes
     ----------
     report : LeakageReport or None
-        Of the release that the policy asks for, with the curve of its mechanism; None where it cannot be designed. Of
-        what is over budget too, and then nothing else is planned.
+        Report of the release that the policy describes, with the curve of its mechanism; None if it cannot be designed.
+        If the release is over budget, it still has a report, and nothing else is planned.
     curves : tuple of TradeoffCurve
-        Of the policy's mechanism first, then of the others that fit.
+        Curves of the policy's mechanism first, then of the other mechanisms that apply.
     proposals : tuple of Proposal
-        Lines that the policy could gain.
+        Lines that could be added to the policy.
     changes : tuple of Proposal
-        What would keep more and claim or limit less, as lines to be thought about.
+        Lines that would keep more but claim or limit less, which the owner has to weigh.
     refusal : ColumnError, BudgetExceeded, NothingToProtect, UselessRelease or None
-        Why there is no report, or none of a release.
+        Error that explains why there is no report, or no release.
     """
 
     report: LeakageReport | None
@@ -81,12 +81,12 @@ class Plan:
     _found: Section | None = None
     _others: Section | None = None
     _recommended: tuple[str, ...] = ()
-    _taken: LeakageReport | None = None  # of the recommended release, where it is another
+    _taken: LeakageReport | None = None  # report of the recommended release, if it is another
     _chosen: int | None = None  # place of the policy's own budget on the first curve
 
     @property
     def full_report(self) -> LeakageReport | None:
-        """The report with comparison, curves and proposals as sections, for JSON and pages."""
+        """Report with comparison, curves and proposals as sections, for JSON and pages."""
         if self.report is None:
             return None
         report = self.report
@@ -100,7 +100,7 @@ class Plan:
 
     @property
     def _kinds(self) -> str:
-        """The kind of the release that is asked for, and of the recommended one; nothing of a refusal."""
+        """Lines on the kind of the policy's release, and of the recommended release; none for a refusal."""
         if self.report is None or self.refusal is not None:
             return ""
         own, taken = (release_kind(claims(report)) for report in (self.report, self._taken or self.report))
@@ -108,12 +108,12 @@ class Plan:
 
     @property
     def _lines(self) -> list[tuple[str, str, tuple[Proposal, ...]]]:
-        """Proposed lines of a policy: name, title and lines."""
+        """Proposed lines of a policy, in groups with name, title and lines."""
         proposed = ("proposals", "Proposed lines of the policy", self.proposals)
         return [entry for entry in (proposed, ("changes", "Other settings", self.changes)) if entry[2]]
 
     def with_origin(self, **origin: str | None) -> Plan:
-        """The plan with a heading on its report, see `LeakageReport.with_origin`."""
+        """Return the plan with a heading on its report; see `LeakageReport.with_origin`."""
         return self if self.report is None else replace(self, report=self.report.with_origin(**origin))
 
     def to_text(self, *, full: bool = True) -> str:
@@ -133,7 +133,7 @@ class Plan:
         ).rstrip("\n")
 
     def to_json(self) -> str:
-        """Return the report's JSON; without a report only the proposals."""
+        """Return the report as JSON; without a report, only the proposals."""
         report = self.full_report
         if report is not None:
             return report.to_json()
@@ -142,7 +142,7 @@ class Plan:
         return json.dumps({"refused": str(self.refusal), "proposals": lines}, indent=2) + "\n"
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return the plan as one page without scripts or requests; if a path is given, also write it in one step.
+        """Return the plan as a page without scripts or requests; if a path is given, also write it in one step.
 
         Raises
         ------
@@ -168,19 +168,19 @@ class Plan:
 
 
 def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Plan:
-    """Design what a policy asks for, as a release does, and the alternatives to it.
+    """Design the release that a policy describes, and alternatives to it.
 
-    Other mechanisms and budgets are designed under all settings of the policy. What takes long is shown on a terminal,
-    with the time that is left. Where the policy sets no ``effort``, the search for a random response has a fortieth of
-    a release's, so that a large release may keep a little more or less than the plan says.
+    Other mechanisms and budgets are designed under all settings of the policy. Long steps show their progress on a
+    terminal, with the remaining time. If the policy sets no ``effort``, the search for a random response has a fortieth
+    of a release's effort, so that a large release may keep a little more or less than the plan states.
 
     Parameters
     ----------
     policy : Policy
     source : path, table or stream
-        As `release_file` takes it.
+        Table to plan for, as for `release_file`.
     advise : bool
-        False makes the report alone, which is all that the public may see.
+        Whether to design alternatives; with False the plan has only the report, which is all that the public may see.
 
     Examples
     --------
@@ -199,12 +199,12 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     >>> [curve.mechanism for curve in plan.curves]
     ['subset merging', 'watchdog', 'optimal random response']
     """
-    is_priced = advise and "secret_dp" in policy.channels[0].settings  # a price is for its owner's eyes
+    is_priced = advise and "secret_dp" in policy.channels[0].settings  # the cost of noise is for the owner only
     policy = _unbooked(policy) if is_priced else policy
     sanitizer = draft_designer(policy)
     if not is_priced:
         refuse_noisy(sanitizer, "a plan would make further fits; release, and read the report, or plan without")
-    if not isinstance(source, Source):  # which is read as its own description says
+    if not isinstance(source, Source):  # it is read by its own description
         source = attach_description(source, policy.description)
     with open_source(source, sanitizer.numbers) as table:
         first = RememberedPass(table, workers=n_workers(policy.workers))
@@ -231,7 +231,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 return Plan(report)
         sizes = sanitizer.channel_.n_inputs, len(sanitizer._joint.sensitive)
         drafts = Drafts(resolve_auto(policy, report), report, *sizes, prepared.release.classes)
-        if report.lack is not None:  # curves of nothing show nothing: the lines that mend the release come alone
+        if report.lack is not None:  # curves of a useless release show nothing, so only lines that mend it are given
             lines = drafts.remedies(first)
             said = {(line.table, line.key) for line in lines}
             rest = [one for one in proposals if (one.table, one.key) not in said and (one.is_blank or not lines)]
@@ -252,7 +252,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     if curves and not is_joint(drafts.policy) and drafts.mechanism != CLASSES:
         report = report.with_curve(curves[0])
     choice = drafts.choice
-    is_said = len(choice.reports) == 1 or policy.channels[0].mechanism == AUTO  # which has a comparison of its own
+    is_said = len(choice.reports) == 1 or policy.channels[0].mechanism == AUTO  # "auto" has a comparison of its own
     comparison = None if is_said else choice.section(" ".join(choice.sentences))
     return Plan(
         report,
@@ -268,7 +268,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
 
 
 def _unbooked(policy: Policy) -> Policy:
-    """Policy without the ledger of its guarantee: a plan publishes nothing."""
+    """Return the policy without the ledger of its guarantee, because a plan publishes nothing."""
     settings = policy.channels[0].settings
     return with_channel(policy, settings={**settings, "secret_dp": replace(settings["secret_dp"], ledger=None)})
 
@@ -282,7 +282,7 @@ def _price(drafts: Drafts, private: LeakageReport, plain: LeakageReport) -> str:
 
 
 def _private_order(drafts: Drafts, sanitizer: Designer, table: TableCounter) -> tuple[Proposal, ...]:
-    """Line that makes ordered rows differentially private, with its price; none if it does not apply."""
+    """Line that makes a release in row order differentially private, with its cost; none if it does not apply."""
     policy = drafts.policy
     if policy.rows != "keep" or is_joint(policy) or drafts.mechanism not in OWNERS["secret_dp"]:
         return ()
@@ -305,7 +305,7 @@ def _private_order(drafts: Drafts, sanitizer: Designer, table: TableCounter) -> 
 
 
 def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) -> Section | None:
-    """Chance of finding the one of two people who has a sensitive value, from raw rows and from released ones."""
+    """Chance of identifying which of two people has a sensitive value, from raw rows and from released rows."""
     from sanitize.release.before_after import MOST_ROWS, found_by_raw_rows
     from sanitize.report import found_by_released_rows
 
@@ -335,7 +335,7 @@ def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) 
 
 
 def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section:
-    """Section on what every mechanism keeps within every budget."""
+    """Section with the utility of every mechanism within every budget."""
     utilities = [{point.label: point[curve.measure] for point in reversed(curve.points)} for curve in curves]
     rows = tuple((point.label, *(shares.get(point.label) for shares in utilities)) for point in curves[0].points)
     words = (

@@ -1,4 +1,4 @@
-"""Release policy in TOML, for review: every column with its role, the budget, and how the channels are designed."""
+"""Release policy in TOML, which people review: the role of every column, the budget, and settings of the channels."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from sanitize.release.designer import Designer
     from sanitize.transformers import Sanitizer
 
-# A policy is written by people; more than this is another kind of file.
+# Largest policy, in bytes: policies are written by people, so a larger file is something else.
 _POLICY_BYTES = 1 << 20
 _BUDGETS: dict[str, Any] = {
     "lift": LiftBudget,
@@ -59,7 +59,7 @@ _BUDGETS: dict[str, Any] = {
     "alpha": AlphaLiftBudget,
     "capacity": CapacityBudget,
 }
-# Keys that a policy has as its text gives them.
+# Keys whose values a policy takes unchanged from its text.
 _AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "predict", "title", "reason")
 
 
@@ -71,20 +71,20 @@ class PolicyBudget:
     ----------
     notion : {"lift", "ldp", "l1", "chi2", "alpha", "capacity"}
     bounds : mapping of str to float
-        ``at_most`` and ``at_least`` of a lift, in times as likely, each for all sensitive values or a mapping of one
-        for each, or ``lower`` and ``upper``, in nats; for alpha also ``alpha``; ``eps`` for ldp; ``nats`` for capacity.
-        Beside an average, ``limits`` is the budget of each lift.
+        For lift, ``at_most`` and ``at_least`` in times, each a number or a mapping by sensitive value, or ``lower`` and
+        ``upper`` in nats; for alpha also ``alpha``; ``eps`` for ldp; ``nats`` for capacity. In addition to a limit on
+        an average, ``limits`` is the budget of each lift.
     """
 
     notion: str
     bounds: Mapping[str, Any]
 
     def build(self) -> Any:
-        """Build the budget."""
+        """Return the budget as an object of the library."""
         return _BUDGETS[self.notion](**self.bounds)
 
     def scaled(self, multiple: float, only: str | None = None) -> PolicyBudget:
-        """Return the budget with its bounds in nats, or only one, multiplied; limits by value stay."""
+        """Return the budget with its bounds in nats, or only one of them, multiplied; limits by value do not change."""
         if by_value(self.build()) or "limits" in self.bounds:
             return self
 
@@ -97,19 +97,19 @@ class PolicyBudget:
 
 @dataclass(frozen=True)
 class PolicyChannel:
-    """One channel of a policy: the public columns released through it together, and how it is designed.
+    """One channel of a policy: the public columns released through it together, and its settings.
 
     Attributes
     ----------
     name : str
     public : tuple of str
     mechanism : str
-        A key of the table of mechanisms.
+        Name of the mechanism, as in the table of mechanisms.
     bins : mapping of column to edges or calendar unit
     settings : mapping of str to value
-        Settings of the estimator, those that the policy gives.
+        Settings of the estimator that the policy states.
     budget : PolicyBudget or None
-        Its own budget; None where it is designed within the budget of the whole release.
+        Budget of the channel; None if it is designed within the budget of the whole release.
     """
 
     name: str
@@ -122,52 +122,52 @@ class PolicyChannel:
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules for a release of a table: the part that people review and sign. Frozen.
+    """Rules for the release of a table, which people review and sign. Frozen.
 
-    A policy is a TOML file. It lists every column of the source exactly once, under ``sensitive``, ``public``,
-    ``keep`` or ``drop``, or as ``person`` or ``unit``, so that a column nobody has thought about stops the run. It
-    holds no data.
-    The JSON schema ``sanitize/policy/policy.schema.json`` describes it to editors.
+    A policy is a TOML file. It lists every column of the table exactly once, under ``sensitive``, ``public``, ``keep``
+    or ``drop``, or as ``person`` or ``unit``, so that a column without a decision stops the run. A policy contains no
+    data.
+    The JSON schema ``sanitize/policy/policy.schema.json`` describes policies to editors.
 
     Attributes
     ----------
     sensitive, keep, drop : tuple of str
-        Columns to protect, to release as they are, and to leave out.
+        Columns to protect, to release unchanged, and to leave out.
     channels : tuple of PolicyChannel
-        One, from ``columns.public`` and the table ``[channel]``, or several from ``[[channel]]`` tables, each with
-        public columns of its own.
+        One channel, from ``columns.public`` and the table ``[channel]``, or several channels from ``[[channel]]``
+        tables, each with public columns of its own.
     budget : PolicyBudget
-        What everything released together may tell about the sensitive columns.
+        Limit on the leakage about the sensitive columns through everything released together.
     rows : {"shuffle", "keep"}
     audience : {"internal", "public"}
-        Who reads the report.
+        Readers of the report.
     missing : {"category", "error"}
     handle_unknown : {"high_risk", "error"}
     workers : int or None
         Threads that read, count and draw; None for all cores.
     join : mapping of column to mapping of name to values
-        Values of sensitive columns that are one value, under a new name.
+        Values of sensitive columns that are joined to one value with a new name.
     description : TableDescription
-        How the source is read: from the tables ``[source]`` and ``[types]``.
+        Format of the table, from the tables ``[source]`` and ``[types]`` of the policy.
     ledger : Path or None
         File that records releases of the same rows, or of the same units; relative to the policy's folder.
     receipt : Path or None
-        File for what `verify_file` draws the release again by; relative to the policy's folder.
+        File for the receipt, which `verify_file` needs; relative to the policy's folder.
     person : str or None
-        Column that identifies the person of a row, so that people are counted; it is not released. "row" where each
-        row is a person of its own.
+        Column that identifies the person of each row, so that people are counted; it is not released. "row" says that
+        each row is a person of its own.
     unit : str or None
-        Column that identifies individuals; it is not released.
+        Column that identifies the unit, such as a person, to which rows of several tables belong; it is not released.
     root : str or None
-        Table that ``columns`` are of, where rows of others belong to its rows.
+        Name of the table that ``columns`` describes, if rows of other tables belong to its rows.
     tables : mapping of name to Child
-        Those others, for `sanitize.people.UnitRelease`.
+        These other tables, for `sanitize.people.UnitRelease`.
     predict : str or None
-        Released column that models are trained to predict, on a twin of the release and on the raw table.
+        Released column that models are trained to predict, both on a twin of the release and on the raw table.
     title, date : str or None
-        Heading of the report, and the date that it shows, as 2026-01-31; no clock is read.
+        Heading of the report, and the date in it, such as 2026-01-31; no clock is read.
     reason : str or None
-        Why this budget and no other, for the dossier.
+        Reason for this budget, for the dossier.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class Policy:
         Raises
         ------
         PolicyError
-            If there is no such file, it is not TOML, or a key is unknown, missing or out of range.
+            If the file does not exist or is not TOML, or a key is unknown, missing or out of range.
         """
         file = to_path(path, PolicyError)
         try:
@@ -237,16 +237,16 @@ class Policy:
         ----------
         text : str
         folder : path
-            What the paths of a ledger and a receipt are relative to.
+            Folder to which the paths of a ledger and a receipt are relative.
         name : str
-            What to call the text in errors.
+            Name of the text in errors.
         """
         try:
             check_shape(text)
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise PolicyError(f"{name} is not TOML: {error}") from None
-        except ValueError as error:  # Python reads no integer of thousands of digits
+        except ValueError as error:  # Python refuses integers with thousands of digits
             reason = str(error) if isinstance(error, Misshapen) else "it has a number of too many digits; shorten it"
             raise PolicyError(f"{name} is not a policy: {reason}") from None
         try:
@@ -256,7 +256,7 @@ class Policy:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, folder: str | os.PathLike[str] = ".") -> Policy:
-        """Read a policy from the tables, arrays and values that TOML text stands for."""
+        """Read a policy from the tables, arrays and values of parsed TOML."""
         document = fitting(DOCUMENT, _with_notions(values))
         check(document)
         columns, place = document.columns, Path(folder)
@@ -291,12 +291,12 @@ class Policy:
 
     @property
     def public(self) -> tuple[str, ...]:
-        """Columns released through a channel."""
+        """Names of the columns that are released through a channel."""
         return tuple(name for channel in self.channels for name in channel.public)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that the table must have."""
+        """Names of the columns that the table must have."""
         extra = [
             name for name in (self.unit, self.person, self.description.weights) if name is not None and name != ROW
         ]
@@ -308,7 +308,7 @@ class Policy:
         return any(set(PROMISES) & set(channel.settings) for channel in self.channels)
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuse a table with a column that the policy does not list, or without one that it lists.
+        """Refuse a table with a column that the policy does not list, or without a column that it lists.
 
         Raises
         ------
@@ -328,15 +328,15 @@ class Policy:
             raise ColumnError(f"the source has two columns named {twice!r}; rename one first", twice)
 
     def sanitizer(self, random_state: Any = None) -> Sanitizer:
-        """Estimator that the policy asks for, not fitted.
+        """Make the estimator that the policy describes, not fitted.
 
-        One channel gives the estimator of its mechanism, unless tuples stand beside kept columns; anything else a
-        `JointRelease`.
+        A policy with one channel gives the estimator of its mechanism, unless tuples are combined with kept columns.
+        Any other policy gives a `JointRelease`.
 
         Parameters
         ----------
         random_state : None, int, Generator or NoiseKey
-            None is a cryptographic generator keyed by the operating system; a policy never holds a seed.
+            None uses a cryptographic generator keyed by the operating system; a policy never contains a seed.
         """
         import sanitize.transformers
 
@@ -347,7 +347,7 @@ class Policy:
 
 
 def designer_of(policy: Policy) -> Designer:
-    """Return the designer of ``policy.sanitizer()`` without scikit-learn, for code that only releases files."""
+    """Make the designer equivalent to ``policy.sanitizer()`` without scikit-learn, for code that releases files."""
     from sanitize.release.designer import RecipeDesigner
     from sanitize.release.fit import recipe_type
 
@@ -355,7 +355,7 @@ def designer_of(policy: Policy) -> Designer:
 
 
 def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
-    """Return the designer of a policy's release; ``kind`` maps a name to a class."""
+    """Make the designer of a policy's release; ``kind`` returns the class for a name."""
     shared: dict[str, Any] = {"sensitive": list(policy.sensitive)}
     shared |= {"missing": policy.missing, "handle_unknown": policy.handle_unknown, "person": policy.person}
     shared["keep"] = list(policy.keep) or None
@@ -384,7 +384,7 @@ def is_joint(policy: Policy) -> bool:
 
 
 def _with_notions(values: Any) -> Any:
-    """Tables of a policy in which every budget names its notion."""
+    """Return the tables of a policy with the notion of every budget filled in."""
     if not isinstance(values, Mapping):
         return values
     tables = dict(values)
@@ -415,7 +415,7 @@ def _budget(budget: Any) -> PolicyBudget:
 
 
 def _channel(channel: Any, where: str, folder: Path, ledger: Any) -> PolicyChannel:
-    """Channel of a policy in this folder."""
+    """Make a channel of a policy, with paths relative to a folder."""
     settings = {key: value for key in OWNERS if (value := getattr(channel, key)) is not UNSET}
     if channel.hierarchies:
         settings["hierarchies"] = {column: folder / name for column, name in channel.hierarchies.items()}

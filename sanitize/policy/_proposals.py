@@ -1,4 +1,4 @@
-"""Lines to add to a policy, all at once: bins, latent classes, hierarchies, columns to leave out."""
+"""Lines proposed for a policy: bins, latent classes, hierarchies, and columns to leave out."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from sanitize.policy._policy import Policy, PolicyChannel
 
 
-# Bins that a column is proposed to have.
+# Number of bins that are proposed for a column.
 N_BINS = 5
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """One line to add to a policy: the key that it sets, and the reason.
+    """Line proposed for a policy, with the key that it sets and the reason.
 
     Attributes
     ----------
     table, name : str
-        The TOML table that the key belongs to, such as ``channel.bins``, and its name.
+        TOML table of the key, such as ``channel.bins``, and name of the key.
     setting : object
-        What the policy holds under the key; None where the line is taken out.
+        Value of the key; None if the line is to be removed.
     why : str
-        Names no value of the table but the edges that are proposed.
+        Reason, which names no value of the table except proposed edges.
     channel : str or None
-        Name of the channel, where the policy has several.
+        Name of the channel, if the policy has several.
     is_open : bool
-        The line is a comment, because it claims or limits less, or because somebody who knows the column has to choose.
+        Whether the line is only a comment, because it weakens a claim or limit or the owner has to choose the value.
     shown : str or None
-        What stands in place of the setting, where that is an example.
+        Text in place of the setting, if it is only an example.
     """
 
     table: str
@@ -55,8 +55,8 @@ class Proposal:
 
     @property
     def key(self) -> str:
-        """Key as written in TOML."""
-        return toml_key(self.name)
+        """Key of the line as written in TOML."""
+                return toml_key(self.name)
 
     @property
     def value(self) -> str:
@@ -87,7 +87,7 @@ class Proposal:
 
 
 def proposals_text(proposals: Sequence[Proposal]) -> str:
-    """Lines of a policy under the headings of their tables."""
+    """Write proposed lines under the headings of their tables."""
     lines = []
     for head in dict.fromkeys(proposal.head for proposal in proposals):
         lines += [head, *(proposal.line for proposal in proposals if proposal.head == head)]
@@ -97,20 +97,20 @@ def proposals_text(proposals: Sequence[Proposal]) -> str:
 def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Proposal, ...]:
     """Propose settings for the columns of a table under a policy.
 
-    A public column needs bins where it has more than 20 different numbers or dates and the combinations of all public
-    columns have fewer than five rows each on average; latent classes are proposed where bins leave it so. Text of more
-    than 50 values then needs a hierarchy, and text that differs in most rows names them and is proposed to be left out.
-    A sensitive column needs bins where its numbers or dates have fewer than 50 rows each. Edges are rounded quantiles
-    of the rows, marked as learned; under a confidence, whose symbols are fixed before any row is seen, they are left
-    open.
+    Bins are proposed for a public column with more than 20 distinct numbers or dates, if the combinations of all public
+    columns have fewer than five rows each on average. Latent classes are proposed if they still do with bins: then text
+    with more than 50 values needs a hierarchy, and text that differs in most rows identifies rows and is left out. Bins
+    are proposed for a sensitive column whose numbers or dates have fewer than 50 rows each. Edges are rounded quantiles
+    of the rows, marked as learned. Under a confidence, which needs symbols that are fixed before any row is seen, the
+    edges are left open.
 
     Parameters
     ----------
     policy : Policy
     columns : mapping of name to column
-        Its sensitive and public columns, of all rows or a sample of them.
+        Sensitive and public columns of the policy, with all rows or a sample.
     n_rows : int
-        Of the table.
+        Number of rows of the table.
     """
     binned = {name for channel in policy.channels for name in channel.bins}
     surveys = {name: ColumnSurvey.from_column(name, column) for name, column in columns.items()}
@@ -130,7 +130,7 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
 def _propose_for_channel(
     policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurvey], n_rows: int
 ) -> list[Proposal]:
-    """Propose settings for the public columns of one channel."""
+    """Yield proposed settings for the public columns of one channel."""
     if channel.mechanism == GRID:
         return []
     if channel.mechanism == CLASSES:
@@ -153,12 +153,12 @@ def _propose_for_channel(
 
 
 def _is_sure(channel: PolicyChannel) -> bool:
-    """Return whether the channel claims to hold for the population."""
+    """Return whether the limit of a channel is claimed for the population."""
     return "confidence" in channel.settings
 
 
 def propose_bins(survey: ColumnSurvey, *, is_sure: bool, n_bins: int = N_BINS) -> Proposal:
-    """Line that cuts a column into about this many bins; under a confidence an example for its owner to adapt."""
+    """Line that cuts a column into about ``n_bins`` bins; under a confidence, an example for the owner to adapt."""
     count_words = f"{_count(survey.n_values)} different {'dates or times' if survey.kind == 'date' else 'numbers'}"
     cuts: Any = survey.step if survey.kind == "date" else None
     if cuts is None:
@@ -181,7 +181,7 @@ def _propose_drops(surveys: list[ColumnSurvey]) -> list[Proposal]:
 
 
 def drop_line(names: Sequence[str], why: str) -> Proposal:
-    """Line that leaves out columns."""
+    """Line that leaves columns out of the release."""
     return Proposal("columns", "drop", tuple(names), why)
 
 
@@ -207,7 +207,7 @@ def toml_key(name: str) -> str:
 
 
 def to_toml(value: Any) -> str:
-    """Value as written in TOML; text in a list of edges is a date."""
+    """Write a value in TOML; text in a list of edges is a date."""
     match value:
         case LearnedEdges():
             return f"{{ learned = [{', '.join(edge if isinstance(edge, str) else f'{edge:.15g}' for edge in value)}] }}"

@@ -1,6 +1,6 @@
-"""Reader of release policies by their declaration: errors name the key, the expected value, and the remedy.
+"""Reader of release policies by their declaration, whose errors name the key, the expected value, and the remedy.
 
-A policy holds no data, so that its own words and numbers are shown.
+A policy contains no data, so errors may quote its words and numbers.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from sanitize.errors import PolicyError
 
 T = TypeVar("T")
 
-# Mechanisms that are no more, and what does their work.
+# Mechanisms that were removed, and their replacements.
 REPLACED_MECHANISMS = {"tree-merging": "latent-classes", "tree-random-response": "latent-classes"}
 
 
 class Misshapen(ValueError):
-    """Error for text nested more deeply than any policy."""
+    """Error for text that is nested more deeply than any policy."""
 
 
 def check_shape(text: str) -> None:
-    """Refuse keys with too many parts, and deeply nested arrays and tables: parsers need much memory for them.
+    """Refuse keys with too many parts, and deeply nested arrays and tables, which take parsers much memory.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def check_shape(text: str) -> None:
 
 
 def fitting(form: type[T], values: Any, where: str = "") -> T:
-    """Convert a value of a policy to its form.
+    """Convert a value of a policy to its declared type.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def wrong_table(where: str, reason: str) -> PolicyError:
 
 
 def unknown_word(where: str, words: Sequence[str], value: object) -> PolicyError:
-    """Error for a word that is not one of the allowed ones."""
+    """Error for a word that is not among the allowed words."""
     if isinstance(value, str) and value in REPLACED_MECHANISMS:
         return invalid_key(where, f"{value!r} was replaced: write {REPLACED_MECHANISMS[value]!r}")
     near = get_close_matches(value, words, n=1) if isinstance(value, str) else ()
@@ -96,14 +96,14 @@ def _refusal(error: SchemaError, where: str) -> PolicyError:
         return unknown_word(place, error.extra["words"], error.value)
     if error.fault == "rule":
         return invalid_key(place, error.what)
-    must = error.extra["must"].replace("an object", "a table").replace("a list", "an array")  # as TOML calls them
+    must = error.extra["must"].replace("an object", "a table").replace("a list", "an array")  # names of types in TOML
     example = error.extra.get("example", f"[{place}]")
     advice = error.extra.get("advice", f"write {example}" if must == "a table" else "")
     return invalid_key(place, f"must be {must}, got {_describe_value(error.value)}{f'; {advice}' if advice else ''}")
 
 
 def _describe_value(value: object, *, quoted: bool = False) -> str:
-    """Describe a TOML value; a word is shown if a word was expected."""
+    """Describe a TOML value in an error; a word is quoted if a word was expected."""
     if is_number(value) or (quoted and isinstance(value, str) and len(value) <= 60):
         return short_repr(value)
     kinds = {bool: "a boolean", int: "a number", float: "a number", str: "text", list: "an array", dict: "a table"}

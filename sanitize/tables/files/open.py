@@ -85,8 +85,8 @@ class Target:
     ) -> Target:
         """Refuse targets that exist, are the input, or lie in a missing folder.
 
-        A source of None is a stream or in memory. Unless ``as_folder`` is given, the two names decide whether the target
-        is a folder.
+        A source of None is a stream or in memory. Unless ``as_folder`` is given, the two names decide whether the
+        target is a folder.
         """
         path, of_files = to_path(target, TargetError), (".parquet", ".csv")
         target_path = path.resolve()

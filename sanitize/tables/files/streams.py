@@ -151,7 +151,7 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
             self._file.flush()
         except BaseException as error:
             self._file.close()
-            if isinstance(error, OSError) and error.errno is not None:  # Arrow's errors about the content have no number
+            if isinstance(error, OSError) and error.errno is not None:  # Arrow's own errors have none
                 reason = os.strerror(error.errno)
                 raise SourceError(f"{self.name} cannot be kept in a temporary file ({reason})") from None
             raise
