@@ -1,8 +1,8 @@
-"""Tables to try the library on: bundled with it, or generated."""
+"""Example tables, which are bundled with the library or generated."""
 
 import lazy_loader
 
-# Files are loaded when a name of theirs is first used.
+# Modules are imported when one of their names is first used.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = sorted(_names)

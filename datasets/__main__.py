@@ -11,7 +11,7 @@ _LOADERS = {name.removeprefix("load_"): name for name in dir(datasets) if name.s
 
 
 def main() -> None:
-    """Write the requested table."""
+    """Write the requested table to a Parquet file."""
     parser = argparse.ArgumentParser(prog="python -m sanitize.datasets", description="Write a bundled table.")
     parser.add_argument("name", choices=sorted(_LOADERS), help="table to write")
     parser.add_argument("file", type=Path, help="Parquet file to write")

@@ -1,7 +1,7 @@
-"""Tables without download: published contingency tables, one row per person, and draws from a known distribution.
+"""Example tables without download: published contingency tables with one row per person, and random distributions.
 
-The counts are facts of the cited publications. Cells printed as zero are kept in the files, so that the
-structural zeros (no child among the crew, say) can be read there.
+The counts are facts from the cited publications. Cells that are zero there are kept in the files, so that structural
+zeros (no child among the crew, say) are visible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _people(name: str) -> pd.DataFrame:
-    """Rows of the table `name`, one per person, in a fixed order without meaning."""
+    """Load the rows of a table by name, one row per person, in a fixed random order."""
     import pandas as pd
 
     path = files("sanitize.datasets") / "tables" / f"{name}.csv"
@@ -28,7 +28,7 @@ def _people(name: str) -> pd.DataFrame:
         cells = pd.read_csv(stream, dtype={"count": "int64"}, keep_default_na=False)
     people = cells.loc[cells.index.repeat(cells["count"])].drop(columns="count")
     # Python promises the same `Random.random` for one seed in every version; NumPy's shuffles may change.
-    # Rows sorted by the sensitive column would give it away by position, and would hide that fault in examples.
+    # Rows sorted by the sensitive column would reveal it by position, and examples would not show this fault.
     random = Random(20)
     keys = [random.random() for _ in range(len(people))]
     order = sorted(range(len(people)), key=keys.__getitem__)
@@ -36,7 +36,7 @@ def _people(name: str) -> pd.DataFrame:
 
 
 def load_titanic() -> pd.DataFrame:
-    """Everyone aboard the Titanic: class, sex, age and survival of 2,201 people.
+    """Load a table of everyone aboard the Titanic: class, sex, age and survival of 2,201 people.
 
     Usual choice: `survived` is sensitive, `class`, `sex` and `age` are public. No child was a member of the
     crew and no child of the first or second class died: cells that are zero by nature.
@@ -65,7 +65,7 @@ def load_titanic() -> pd.DataFrame:
 
 
 def load_berkeley() -> pd.DataFrame:
-    """Graduate admissions at Berkeley in autumn 1973: 4,526 applicants to the six largest departments.
+    """Load graduate admissions at Berkeley in autumn 1973: 4,526 applicants to the six largest departments.
 
     Usual choice: `gender` is sensitive, `department` and `admitted` are public. Over all departments men were
     admitted more often, within most departments women were: the textbook case of Simpson's paradox.
@@ -79,7 +79,7 @@ def load_berkeley() -> pd.DataFrame:
     References
     ----------
     P. J. Bickel, E. A. Hammel, J. W. O'Connell (1975), "Sex Bias in Graduate Admissions: Data from Berkeley",
-    Science 187, 398-404. The table by department is the one of D. Freedman, R. Pisani, R. Purves, Statistics.
+    Science 187, 398-404. The table by department is from D. Freedman, R. Pisani, R. Purves, Statistics.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def load_berkeley() -> pd.DataFrame:
 
 
 def load_hair_eye() -> pd.DataFrame:
-    """Hair colour, eye colour and sex of 592 students of statistics at the University of Delaware.
+    """Load hair colour, eye colour and sex of 592 students of statistics at the University of Delaware.
 
     Usual choice: `eye` is sensitive, `hair` and `sex` are public. Small, without empty cells, and strongly
     dependent: a first example whose lifts are all finite.
@@ -124,7 +124,7 @@ def load_hair_eye() -> pd.DataFrame:
 
 
 def load_framingham() -> pd.DataFrame:
-    """Coronary heart disease, cholesterol and blood pressure of 1,329 men of the Framingham study.
+    """Load coronary heart disease, cholesterol and blood pressure of 1,329 men of the Framingham study.
 
     Usual choice: `heart_disease` is sensitive, `cholesterol` and `blood_pressure` are public (16 symbols
     together). 92 men fell ill within six years; one of the 32 cells is empty, so one pair of public symbols
@@ -158,9 +158,9 @@ def load_framingham() -> pd.DataFrame:
 def make_joint(
     n_x: int = 17, n_s: int = 5, *, random_state: int | np.random.Generator | None = None
 ) -> JointDistribution:
-    """Random joint distribution: independent entries, uniform on [0, 1], divided by their sum.
+    """Generate a random joint distribution: independent entries, uniform on [0, 1], divided by their sum.
 
-    The generator of the lift papers. With 17 public and 5 sensitive symbols its largest log-lift lies between
+    The papers on lift use this generator. With 17 public and 5 sensitive symbols its largest log-lift lies between
     about 0.02 and 1.64 nats and its smallest between about -12 and -0.06.
 
     Parameters
@@ -175,7 +175,7 @@ def make_joint(
     Returns
     -------
     JointDistribution
-        Its `pmf` has the shape (n_s, n_x).
+        Distribution whose `pmf` has the shape (n_s, n_x).
 
     Raises
     ------
@@ -207,7 +207,7 @@ def make_table(
     Parameters
     ----------
     joint : JointDistribution
-        The distribution of one row.
+        Distribution of one row.
     n_records : int
         Number of rows.
     random_state : int, numpy.random.Generator or None, default None

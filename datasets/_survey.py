@@ -1,4 +1,4 @@
-"""Invented survey, large enough for a guarantee about the population, with a decision to take."""
+"""Invented survey that is large enough for a guarantee about the population, with a decision to take."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ _N_PEOPLE = 30_000
 
 
 def load_survey() -> pd.DataFrame:
-    """Generated survey of 30,000 people at work: occupation, hours, pay, days of sickness, depression.
+    """Generate a survey of 30,000 people at work: occupation, hours, pay, days of sickness, depression.
 
-    Usual choice: `depression` is sensitive, everything else is public. The decision to take from a release is where a
-    programme against sickness begins: people who work in shifts are ill more often, and so are those who are depressed,
-    of whom there are more among them. The rows are drawn independently from one distribution, so that `confidence=`
-    holds.
+    Usual choice: `depression` is sensitive, everything else is public. The release serves to decide where a programme
+    against sickness begins: people who work in shifts are ill more often, and so are people with depression, who are more
+    frequent among shift workers. The rows are drawn independently from one distribution, so `confidence=` is valid.
 
     Returns
     -------
     pandas.DataFrame
-        30,000 rows: `age` (years), `sex`, `town`, `school_years`, `occupation`, `shifts` (no, yes), `hours` (a week),
-        `income` (a month), `sick_days` (a year), `depression` (no, yes).
+        30,000 rows: `age` (years), `sex`, `town`, `school_years`, `occupation`, `shifts` (no, yes), `hours` (per week),
+        `income` (per month), `sick_days` (per year), `depression` (no, yes).
 
     Examples
     --------

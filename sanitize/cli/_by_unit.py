@@ -1,4 +1,4 @@
-"""Releases of tables whose rows belong to units, from the command line."""
+"""Commands for tables whose rows belong to units."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_by_unit(args: argparse.Namespace, policy: Policy) -> None:
 def release_by_unit(
     args: argparse.Namespace, policy: Policy, sanitizer: Designer, table: Any, target: Among | None
 ) -> UnitReport:
-    """Release, or plan if there is no target, and return the report over all units."""
+    """Release by unit, or plan if there is no target, and return the report on all units."""
     from sanitize.engines.parquet import plan_units, release_units
 
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
@@ -54,7 +54,7 @@ def release_by_unit(
 
 
 def _open_ledger(args: argparse.Namespace, policy: Policy, confidence: float | None, *, is_kept: bool) -> UnitLedger:
-    """Open the ledger that a policy names; a new one stays only if it is kept and used."""
+    """Open the ledger that a policy names; a new ledger is deleted unless it is kept and used."""
     from sanitize.over_time import UnitLedger
 
     of_ledger: dict[str, Any] = {"unit": policy.unit, "confidence": confidence}
@@ -91,7 +91,7 @@ def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
 
 
 def give_by_unit(report: UnitReport, args: argparse.Namespace, stream: Any) -> None:
-    """Write the report to the terminal and to a file if requested."""
+    """Show the report on the terminal, and write it to a file if requested."""
     text = report.to_json() if args.json else report.to_text()
     if args.report is not None:
         as_json = args.report.suffix == ".json"

@@ -1,4 +1,4 @@
-"""Commands: each reads its arguments, makes one call of the library, and shows the result."""
+"""Commands, each of which reads its arguments, makes one call of the library, and shows the result."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
             "--html or --audience public"
         )
     with open_input(args, policy, designer_of(policy).numbers) as table:
-        # Advice, curves and comparison are made of further figures of the same table, so the public does not see them.
+        # Advice, curves and comparison are further figures of the same table, so they are not for the public.
         release_plan = make_plan(policy, table, advise=is_internal)
     release_plan = release_plan.with_origin(**_origin(args, policy))
     report = release_plan.full_report
@@ -112,7 +112,7 @@ def release(args: argparse.Namespace) -> None:
             report = report.with_findings(*findings)
     if args.channel is not None and not args.dry_run:
         args.outputs.text(args.channel, sanitizer.channel_.to_json() + "\n", replaces=args.force)
-    # The table itself is the data when it goes to standard output.
+    # If the table goes to standard output, no report may be mixed in.
     stream = sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout
     if policy.unit is not None:
         give_by_unit(report, args, stream)
@@ -123,7 +123,7 @@ def release(args: argparse.Namespace) -> None:
 
 
 def verify(args: argparse.Namespace) -> SanitizeError | None:
-    """Check a released file against its source and its policy."""
+    """Check a released file against its original table and its policy."""
     from sanitize.auditing.verify import verify_file
 
     policy = resolve_policy(args)
@@ -137,11 +137,11 @@ def verify(args: argparse.Namespace) -> SanitizeError | None:
         settings |= {"description": policy.description, "receipt": policy.receipt, "rewrite": rewrite}
         verification = verify_file(args.input, args.source, sanitizer, **settings)
     say(verification.to_json() if args.json else verification.to_text() + "\n")
-    return None if verification.ok else VerificationFailed(verification)  # what is written anew is mended, and stays
+    return None if verification.ok else VerificationFailed(verification)  # a file that was written again is repaired, and is kept
 
 
 def report(args: argparse.Namespace) -> None:
-    """Show a saved report again."""
+    """Show a saved report, or write it in another format."""
     from sanitize.report import LeakageReport
 
     if args.dossier is not None:
@@ -160,7 +160,7 @@ def report(args: argparse.Namespace) -> None:
 
 
 def init(args: argparse.Namespace) -> None:
-    """Write a policy for a table to start from."""
+    """Write a first policy for a table, to be reviewed."""
     from sanitize.cli._policy_skeleton import skeleton
 
     check_stdout(is_written=args.output is None)
@@ -196,7 +196,7 @@ def _check_report(args: argparse.Namespace, policy: Policy) -> None:
 
 
 def _records(args: argparse.Namespace, policy: Policy) -> list[Path]:
-    """Files of the run that no output may replace."""
+    """List the files of the run that no output may replace."""
     return [Path(record) for record in (args.policy, policy.ledger) if record is not None]
 
 
@@ -209,7 +209,7 @@ def _give(
     written: Path | None = None,
     size: str = "",
 ) -> None:
-    """Show a report, or other text in its place, and write it if requested; ``written`` was released."""
+    """Show a report, or other text in its place, and write it if requested; ``written`` is the released file."""
     audience = args.audience or policy.audience
     report = report.with_origin(**_origin(args, policy, written))
     full = getattr(args, "full", True)
@@ -222,14 +222,14 @@ def _give(
 
 
 def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = None) -> dict[str, str | None]:
-    """Origin of a report, by the names on the command line."""
+    """Origin of a report, from the names on the command line."""
     table = args.input.partition("?")[0] if is_address(args.input) else args.input
     return {
         "title": args.title or policy.title,
         "date": args.date or policy.date,
         "table": None if args.input == STREAM else Path(table).name,
         "policy": None if args.policy is None else Path(args.policy).name,
-        # The text has no room for it, and a large file takes a while to read again.
+        # Text reports do not show the digest, and reading a large file again takes a while.
         "digest": path_digest(args.outputs.readable(written)) if written and (args.json or args.report) else None,
     }
 

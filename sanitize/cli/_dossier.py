@@ -23,7 +23,7 @@ from sanitize.tables.files.source import read_small_file
 
 
 def write_dossier(args: argparse.Namespace) -> None:
-    """Write the dossier of a release, its metadata and the statement next to it: all three or none."""
+    """Write the dossier of a release with its metadata and its statement: all three files or none."""
     policy = Policy.read(args.policy)
     papers = {"policy": args.policy, "report": Path(args.input), "channel": args.channel}
     released: Path = args.released
@@ -35,7 +35,7 @@ def write_dossier(args: argparse.Namespace) -> None:
         if released.resolve() in target.resolve().parents:
             raise TargetError(f"{target.name} would lie inside the release and change it; choose another folder")
     for kind, path in papers.items():
-        # The statement names its papers as files of its folder, where whoever gets it will look.
+        # The statement refers to its papers as files of its own folder, where readers look for them.
         if path is not None and path.resolve().parent != args.dossier.resolve().parent:
             raise InvalidParameter(
                 f"the {kind} {path.name} lies in another folder than the dossier, and the statement names files next "
@@ -64,7 +64,7 @@ def write_dossier(args: argparse.Namespace) -> None:
 
 
 def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
-    """Refuse private papers of the owner: a public statement holds digests that can identify the table."""
+    """Refuse private papers in a public dossier, because their digests could identify the table."""
     if saved.to_dict()["audience"] != "public":
         raise InvalidParameter(
             "a public dossier has a digest of its report, and the digest of the owner's report reveals the last row "
@@ -83,7 +83,7 @@ def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
         )
 
 
-# A comment of a draft on a column.
+# Comment on a column in the draft of a policy.
 _COUNTED = re.compile(r"#.*\d different ")
 
 
@@ -111,7 +111,7 @@ def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tupl
 
 
 def _settings(policy: Policy) -> tuple[tuple[str, ...], ...]:
-    """Settings of a policy, line by line."""
+    """List the settings of a policy, one per line."""
     rows = [("budget", budget_words(policy.budget.build()))]
     for channel in policy.channels:
         settings = "".join(f"; {name} = {value}" for name, value in channel.settings.items())

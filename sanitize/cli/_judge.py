@@ -1,4 +1,4 @@
-"""Command ``sanitize judge``: attacks on a released file; and measurements by ``release`` on a second draw."""
+"""Command ``sanitize judge``, which attacks a released file, and attacks by ``release`` on a second draw."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
-    """Attack a released file, show the findings, and return those that refute it; the page is written in any case."""
+    """Attack a released file, show the findings, and return those that refute it; always write the page."""
     from sanitize.auditing.attack import judge as judge_table
 
     files = {name: getattr(args, name) for name in ("input", "source", "outsiders", "earlier")}
@@ -64,7 +64,8 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
 def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
     """Attack a second release of the same design; write nothing if a promise is refuted.
 
-    That nobody can tell who is in the data is not promised: the report says what is found, and the release is written.
+    It is not promised that nobody can tell who is in the data: such findings are in the report, and the release is
+    written.
 
     Raises
     ------
@@ -106,7 +107,7 @@ def compare_models(args: argparse.Namespace, policy: Policy) -> Downstream | Non
 
 
 def _refuse_twin(option: str, args: argparse.Namespace, policy: Policy) -> None:
-    """Refuse options that need a second fit of the table where the fit or its figures are not allowed."""
+    """Refuse options that fit the table a second time if this fit, or its figures, are not allowed."""
     if (args.audience or policy.audience) == "public":
         raise InvalidParameter(
             f"{option} is for the owner, because its figures are computed from raw rows; leave out "

@@ -1,4 +1,4 @@
-"""Meanings of columns, inferred from name and values: a quantity, a code, a date, an identifier, and so on."""
+"""Inference of the meaning of columns from names and values: a quantity, a code, a date, an identifier, and so on."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sanitize.core.binning import as_numbers, is_numeric
 from sanitize.tables.columns import value_type
 from sanitize.tables.files.spelling import plain_signs
 
-# Whole numbers of so many digits and more, all of one width, are codes rather than amounts.
+# Whole numbers with at least this many digits, all of the same width, are codes and not amounts.
 _CODE_DIGITS = 4
-# So many rows have each value of a code, on average, and codes leave gaps in their range.
+# Least number of rows per value of a code, on average; codes also leave gaps in their range.
 _CODE_ROWS, _CODE_SHARE = 2, 0.1
 _WEIGHT = re.compile(
     r"(?i)^(.*[_. ])?(fnl|final|samp(le|ling)?|surv(ey)?|pers(on)?|hh|house(hold)?|asec|post|design|stud(ent)?|stat|w)?"
@@ -32,11 +32,11 @@ _IDENTIFIER = re.compile(r"(?i)(^|[_. ])(id|uid|uuid|guid|ssn|nhs|mrn|iban|key)$
 _ROW = re.compile(
     r"(?i)^(|\.?\.?\d*|unnamed.*|x|index|rownames?|row[_. ]?(id|n(umbe)?r?|no)?|obs|n|nr|no|id|_id|.*[_. ]id)$"
 )
-# Dates in the form of a year are amounts by which rows are ordered.
+# Years are amounts that order rows, although they have the form of dates.
 _YEARS = (1500, 2200)
-# Letters a text has on average where texts with blanks are sentences; names and addresses have fewer.
+# Mean number of letters from which on texts with blanks are sentences; names and addresses have fewer.
 _SENTENCE = 25
-# Most texts of a column are numbers or dates where so large a share is; codes with a leading zero are neither.
+# Share of numbers or dates from which on most texts count as such; codes with a leading zero are neither.
 _MOST = 0.8
 _NUMBER = r"^\s*[-+]?([1-9][0-9]*|0|[1-9][0-9]{0,2}([., '][0-9]{3})+)([.,][0-9]+)?\s*$"
 _DATE = r"^\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.]([0-9]{2}){1,2})(\s.*)?$"
@@ -49,15 +49,15 @@ class Traits:
     Attributes
     ----------
     low, high : float
-        Of numbers.
+        Smallest and largest number.
     is_sequence, is_whole : bool
-        Whether numbers count the rows one by one; whether all are whole.
+        Whether numbers count the rows one by one, and whether all numbers are whole.
     n_letters, n_texts : int
-        Of all rows.
+        Total number of letters, and of texts.
     n_numbers, n_dates : int
-        Rows whose text is one.
+        Number of rows whose text is a number, or a date.
     has_blanks, has_digits : bool
-        Whether a text has a blank; whether each has a digit.
+        Whether any text has a blank, and whether every text has a digit.
     """
 
     low: float = np.inf
@@ -73,7 +73,7 @@ class Traits:
     _last: float | None = None
 
     def look(self, values: Any, codes: Any) -> None:
-        """Add a batch: its different values, and its values by row."""
+        """Add a batch, given its distinct values and its values by row."""
         if not len(values):
             return
         if is_numeric(values.type):
@@ -96,13 +96,13 @@ class Traits:
         if self.is_sequence:
             rows = numbers[codes]
             before = [] if self._last is None else [self._last]
-            with np.errstate(invalid="ignore"):  # of infinite ones
+            with np.errstate(invalid="ignore"):  # numbers may be infinite
                 self.is_sequence = bool((codes >= 0).all() and (np.diff([*before, *rows]) == 1).all())
             self._last = float(rows[-1])
 
 
 def _count_matches(texts: Any, codes: Any, pattern: str) -> int:
-    """Rows whose text, by its place, matches a pattern."""
+    """Count the rows whose text, given by its position, matches a pattern."""
     return int(pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)[codes].sum())
 
 
@@ -112,9 +112,9 @@ def column_meaning(survey: Any, names: Collection[str]) -> tuple[str, str]:
     Parameters
     ----------
     survey : survey of the column
-        With its name, type, numbers of rows and of different values, and `Traits`.
+        Survey with name, type, number of rows and of distinct values, and `Traits`.
     names : collection of str
-        Of all columns.
+        Names of all columns.
     """
     traits, dtype = survey.traits, value_type(survey.dtype)
     count_words = f"{survey.n_told} different"
@@ -134,7 +134,7 @@ def column_meaning(survey: Any, names: Collection[str]) -> tuple[str, str]:
 
 
 def _reading_of_most(traits: Traits) -> str:
-    """How to read a column of text most of which are numbers or dates, as one odd text keeps it from being read so."""
+    """Type of most values in a text column of numbers or dates that has a few other texts; None otherwise."""
     for kind, meaning, count in (("numbers", "quantity", traits.n_numbers), ("dates", "date", traits.n_dates)):
         if _MOST * traits.n_texts <= count < traits.n_texts:
             return f', most of them {kind}: if the others mean "missing", list them there and write "{meaning}"'
@@ -169,7 +169,7 @@ def _number_meaning(survey: Any, traits: Traits, count_words: str, names: Collec
 
 
 def _is_weight(name: str, names: Collection[str]) -> bool:
-    """Return whether a column is named as sampling weights are; next to heights, "weight" means body weight."""
+    """Return whether a column is named like sampling weights; next to heights, "weight" means body weight."""
     if name.lower() in ("weight", "wt", "w"):
         return not any(_BODY.search(column) for column in names)
     return _WEIGHT.search(name) is not None

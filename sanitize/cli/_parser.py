@@ -25,21 +25,21 @@ _CHECKS = {**dict.fromkeys(("audit", "plan", "release", "verify"), check_setting
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Parser that reports errors in one line, without usage."""
+    """Argument parser that reports errors in one line, without usage."""
 
     def error(self, message: str) -> NoReturn:
         """Show the error and where to find help, and exit with the code of usage errors."""
         self.exit(2, one_line(f"{self.prog}: error: {message}; see {self.prog} --help") + "\n")
 
     def take(self, options: Mapping[str, dict[str, Any]]) -> None:
-        """Add options: by the flags of each, its arguments for argparse and its kind of value by name."""
+        """Add options to a parser, from a mapping of flags to arguments for argparse, with kinds of values by name."""
         for flags, settings in options.items():
             kind = {"type": _TYPES[settings["type"]]} if "type" in settings else {}
             self.add_argument(*flags.split(), **{**settings, **kind})
 
 
 def bins(text: str) -> tuple[str, list[float] | list[str] | str]:
-    """Parse COLUMN=EDGE,EDGE,... (numbers or dates), or COLUMN=UNIT with a unit of the calendar."""
+    """Parse COLUMN=EDGE,EDGE,... (numbers or dates), or COLUMN=UNIT with a calendar unit."""
     column, equals, edges = text.rpartition("=")
     values: list[float] | list[str] = edges.split(",")
     with contextlib.suppress(ValueError):
@@ -54,7 +54,7 @@ def bins(text: str) -> tuple[str, list[float] | list[str] | str]:
 
 
 def level(text: str) -> float:
-    """Parse a number of nats, or of times as likely."""
+    """Parse a limit, in nats or in times."""
     try:
         value = float(text)
         if math.isinf(value) and "inf" not in text.lower():
@@ -82,13 +82,13 @@ def sign(text: str) -> str:
 
 
 def mechanism(text: str) -> str:
-    """Parse the name of a mechanism, not of a replaced one."""
+    """Parse the name of a mechanism; a replaced mechanism is refused with its new name."""
     if text in REPLACED_MECHANISMS:
         raise argparse.ArgumentTypeError(f"{text!r} was replaced: write {REPLACED_MECHANISMS[text]!r}")
     return text
 
 
-# Kinds of values by the names that ``commands.toml`` has for them.
+# Kinds of values, by their names in ``commands.toml``.
 _TYPES: dict[str, Callable[[str], Any]] = {
     **{kind.__name__: kind for kind in (int, float, bins, level, day, sign, mechanism)},
     "path": Path,
@@ -97,7 +97,7 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 
 @functools.cache
 def make_parser() -> OneLineParser:
-    """Parser of the whole command, built once for repeated calls of `main`."""
+    """Make the parser of the whole command, once for repeated calls of `main`."""
     spec = tomllib.loads(files("sanitize.cli").joinpath("commands.toml").read_text(encoding="utf-8"))
     groups = spec["group"]
     groups["design"]["-m --mechanism"]["choices"] = sorted(MECHANISMS)

@@ -1,4 +1,4 @@
-"""Text of a first policy: every column with a role to review, and no values."""
+"""Draft of a policy, with a role to review for every column, and without values."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from sanitize.tables.files.description import TableDescription
 from sanitize.tables.files.open import Described, SourceLike, open_source
 from sanitize.tables.files.source import Source
 
-# Different values are told up to here; so many are held of columns that are looked at together.
+# Largest number of distinct values to state; number of values to hold of columns that are examined together.
 _MOST_VALUES = 10_000
 _HELD_VALUES = 1 << 21
-# Rows, and values of them, that are looked at together for what goes with what; rows of a person on average from which
-# they are several.
+# Most rows, and values in them, to examine for dependences between columns; mean number of rows from which on people
+# have several.
 _MOST_ROWS, _TOGETHER_VALUES, _ROWS_EACH = 1 << 18, 1 << 24, 1.5
-# Words in names of columns that most people would keep to themselves: a proposal, which its owner reviews.
+# Words in names of columns that are usually sensitive: a proposal, which the owner reviews.
 _SENSITIVE = re.compile(
     r"(?i)(income|salary|wage|earning|credit|loan|debt|default|disease|diagnos|illness|sick|health|hiv|cancer|medic|"
     r"drug|therap|depress|psych|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|"
@@ -43,14 +43,14 @@ _SENSITIVE = re.compile(
 )
 
 
-# Types of columns that name rows, and of those that are not offered for release.
+# Types of columns that identify rows, and types that are not proposed for release.
 _ROWS = ("row number", "weight")
 _DROPPED = ("", "identifier", "free text", *_ROWS)
 
 
 @dataclass
 class _Survey:
-    """One column: its contents, and the number of different values in the rows that were read."""
+    """Survey of one column, with the number of distinct values in the rows read."""
 
     name: str
     kind: str
@@ -65,7 +65,7 @@ class _Survey:
     traits: Traits = field(default_factory=Traits)
     type: str = ""
     reason: str = ""
-    people: str = ""  # why it looks like an identifier of people
+    people: str = ""  # reason why the column looks like an identifier of people
 
     @property
     def distinct(self) -> bool:
@@ -74,7 +74,7 @@ class _Survey:
 
     @property
     def n_told(self) -> str:
-        """Number of different values, as far as they are counted."""
+        """Number of distinct values, up to the number at which counting stops."""
         return f"more than {_MOST_VALUES}" if self.n_values > _MOST_VALUES else f"{self.n_values}"
 
     @property
@@ -83,7 +83,7 @@ class _Survey:
         return (self.type in ("quantity", "date")) and self.n_values > MANY_NUMBERS
 
     def look(self, column: Any, distinct: set[Any], most: int) -> None:
-        """Add a batch; values are held until there are too many."""
+        """Add a batch; its values are stored until there are too many."""
         values, codes = factorize(column, self.name)
         self.traits.look(values, codes)
         if self.n_values > most:
@@ -92,7 +92,7 @@ class _Survey:
         self.is_round = self.numeric and self.is_round and bool(pc.all(_ends_in_nought(values), min_count=0).as_py())
         self.missing = self.missing or bool((codes < 0).any())
         self.n_values = len(values)
-        if self.n_values <= most:  # as values of Python a larger batch would take ten times the memory
+        if self.n_values <= most:  # as Python values, a larger batch would take ten times the memory
             distinct.update(comparable(values))
             self.n_values = len(distinct)
         if self.n_values > most:
@@ -100,7 +100,7 @@ class _Survey:
 
 
 def skeleton(source: SourceLike, description: TableDescription | None = None) -> str:
-    """Text of a policy that lists every column of a table."""
+    """Draft the text of a policy that lists every column of a table."""
     with open_source(Described(source, TableDescription.coerce(description), infers_header=True)) as raw:
         table, readers, source_lines = _infer_types(raw)
         surveys, n_rows = _survey(table)
@@ -114,10 +114,10 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
         if not survey.nested and survey.type not in _ROWS and _SENSITIVE.search(survey.name):
             role = "sensitive"
         roles["drop" if survey.nested or survey.people else role].append(survey)
-    # Combinations of the public columns that would have too few rows each.
+    # The combinations of the public columns would have too few rows each.
     sizes = (N_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in roles["public"])
     is_whole = math.prod(sizes) * TUPLE_ROWS > n_rows and len(roles["public"]) > 1
-    # A certificate of latent classes counts rows: whoever has several is released whole, or by tuples.
+    # A certificate of latent classes counts rows: people with several rows are released whole, or by tuples.
     several = [survey for survey in roles["drop"] if survey.people and survey.n_values * _ROWS_EACH <= n_rows]
     person = max(several, key=lambda survey: survey.n_values, default=None)
     if person is not None and not is_whole:
@@ -133,7 +133,7 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
 
 
 def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None:
-    """Explain for each column that looks like an identifier of people why it does."""
+    """Note for each column that looks like an identifier of people the reason for this."""
     names = tuple(survey.name for survey in surveys if not survey.nested and _may_say_whose(survey))
     if not names or not n_rows:
         return
@@ -146,12 +146,12 @@ def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None
 
 
 def _may_say_whose(survey: _Survey) -> bool:
-    """Return whether a column may identify people or describe them; amounts that few rows share do not."""
+    """Return whether a column may identify or describe people; amounts that few rows share do not."""
     return not (survey.numeric and survey.distinct and not survey.traits.is_whole) or is_named_like_people(survey.name)
 
 
 def _infer_types(table: Source) -> tuple[Source, dict[str, str], list[tuple[str, str, str]]]:
-    """Table with texts converted to their types, the formats of its dates, and lines on how to read its file."""
+    """Return the table with texts converted to their types, its date formats, and policy lines for reading its file."""
     if not isinstance(table, CsvSource):
         return table, {}, []
     times = Counter(table.schema.names)
@@ -178,7 +178,7 @@ def _infer_types(table: Source) -> tuple[Source, dict[str, str], list[tuple[str,
 
 
 def _ends_in_nought(values: Any) -> Any:
-    """Mask of multiples of ten, as rounded amounts are."""
+    """Mask of numbers that are multiples of ten, like rounded amounts."""
     numbers = values.cast(pa.float64(), safe=False)
     return pc.equal(pc.subtract(pc.floor(pc.divide(numbers, 10.0)), pc.divide(numbers, 10.0)), 0.0)
 
@@ -196,7 +196,7 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
             check_type(column.type, column.name)
         except ColumnError:
             plain, numeric, dated, nested = str(column.type).partition("<")[0], False, False, True
-        kind = quote_toml(str(plain))[1:-1]  # the name of a time zone may be any text
+        kind = quote_toml(str(plain))[1:-1]  # the name of a time zone may contain any text
         surveys[column.name] = _Survey(
             column.name, kind, numeric=numeric, dated=dated, nested=nested, dtype=column.type
         )

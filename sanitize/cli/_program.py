@@ -1,4 +1,4 @@
-"""Program around the commands: outputs, exit codes, one-line errors, signals and warnings."""
+"""Program around the commands, which handles outputs, exit codes, one-line errors, signals and warnings."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ DONE, GATE, USAGE, INPUT, OUTPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    The warning hook and the handler of SIGTERM are those of the caller again when it returns.
+    On return, the caller's warning hook and SIGTERM handler are restored.
 
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments without the program's name; those of the process by default.
+        Arguments without the program's name; by default those of the process.
 
     Examples
     --------
@@ -52,21 +52,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             args = make_parser().parse_args(argv)
             args.check(args)
-        except SystemExit as stop:  # argparse has printed usage or help
+        except SystemExit as stop:  # argparse has shown usage or help
             return int(stop.code or 0)
         with _warnings_as_lines(), _stop_on_terminate():
             return _run(args)
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Run a command; its outputs appear together if it ends well."""
+    """Run a command, whose outputs become visible together if it succeeds."""
     args.outputs = args.wrote = None
     try:
         with outputs() as args.outputs:
             refusal = args.run(args)
         if args.wrote is not None:
             say(args.wrote)
-    except BrokenPipeError:  # the reader of the table went away; keep Python from complaining at exit
+    except BrokenPipeError:  # the reader of the table has closed the pipe; avoid an error from Python at exit
         drop(sys.stdout)
         return DONE
     except (Exception, KeyboardInterrupt) as error:
@@ -75,10 +75,10 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
-    """Exit code and words for any error; unexpected errors are not shown, because they may quote a value."""
+    """Return the exit code and message for any error; unexpected errors are hidden, because they may quote a value."""
     kind = type(error).__name__
     cause: BaseException | None = error
-    while isinstance(cause, ImportError):  # Ctrl-C while a library is loaded makes another error of it
+    while isinstance(cause, ImportError):  # Ctrl-C during an import may surface as another error
         cause = cause.__cause__ or cause.__context__
     if isinstance(cause, KeyboardInterrupt):
         return INTERRUPTED, f"interrupted; {_leftovers(args)}"
@@ -138,6 +138,6 @@ def _stop_on_terminate() -> Iterator[None]:
     with contextlib.ExitStack() as afterwards:
         with contextlib.suppress(ValueError):  # not in the main thread, where signals cannot be handled
             before = signal.signal(signal.SIGTERM, stop)
-            # None stands for a handler that was not set from Python, which cannot be put back.
+            # None means that the handler was not set from Python, so that it cannot be restored.
             afterwards.callback(signal.signal, signal.SIGTERM, signal.SIG_DFL if before is None else before)
         yield

@@ -1,4 +1,4 @@
-"""Settings of a release: from a policy, or from settings on the command line."""
+"""Settings of a release, from a policy or from the command line."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sanitize.tables.files.open import SourceLike, attach_description, open_sour
 from sanitize.tables.files.source import AS_STORED, Numbers
 
 STREAM = "-"
-# A grid needs bounds of every column, which a policy has room for.
+# Mechanisms on the command line: a grid needs bounds of every column, which only a policy can state.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
-# Those with a level in nats in place of a limit of the lift.
+# Mechanisms with a level in nats in place of a limit on the lift.
 _OF_EPS = tuple(name for name in MECHANISMS if "lift" not in ALL[name][1])
 _LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "header", "person", "unit", "ledger")
 _SETTINGS = {"sensitive": "-s", "public": "-x", "keep": "-k", "eps": "-e", "mechanism": "-m"}
@@ -28,7 +28,7 @@ _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 
 
 def check_settings(args: argparse.Namespace) -> None:
-    """Refuse a command line with too few settings, or with settings next to a policy."""
+    """Refuse a command line with too few settings, or with both settings and a policy."""
     if args.policy is not None:
         extra = [option for name, option in _SETTINGS.items() if getattr(args, name, None) is not None]
         if extra:
@@ -62,7 +62,7 @@ def check_settings(args: argparse.Namespace) -> None:
 
 
 def check_dossier(args: argparse.Namespace) -> None:
-    """Refuse a command line with half a dossier, or with a dossier and another output."""
+    """Refuse a command line with an incomplete dossier, or with a dossier and another output."""
     present = [name for name in ("released", "verified", "channel", "policy") if getattr(args, name) is not None]
     options = {"policy": "-p"}
     if args.dossier is None:
@@ -82,8 +82,8 @@ def check_dossier(args: argparse.Namespace) -> None:
 
 
 def resolve_policy(args: argparse.Namespace) -> Policy:
-    """Read the named policy, or make one from the options, without a list of dropped columns."""
-    # Matters of the machine, and of the owner, may be said beside a policy.
+    """Read the named policy, or make one from the options, which leaves out all unlisted columns."""
+    # Options about the machine or the owner may be combined with a policy.
     overrides = {name: value for name in ("workers", "receipt") if (value := getattr(args, name, None)) is not None}
     if args.policy is not None:
         return replace(Policy.read(args.policy), **overrides)
@@ -122,13 +122,13 @@ def resolve_policy(args: argparse.Namespace) -> Policy:
 
 
 def input_description(args: argparse.Namespace) -> TableDescription:
-    """Description of the input from the command line."""
+    """Description of the input from options of the command line."""
     header = getattr(args, "header", None)
     return TableDescription(getattr(args, "delimiter", None), None if header is None else header == "yes")
 
 
 def _sides(args: argparse.Namespace) -> dict[str, float]:
-    """Limits on the lift that were given."""
+    """Limits on the lift that were given as options."""
     return {name: value for name in chain(*PAIRS) if (value := getattr(args, name)) is not None}
 
 
@@ -141,7 +141,7 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
 
 @contextlib.contextmanager
 def open_input(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STORED) -> Iterator[SourceLike]:
-    """Open the input; a named policy has opened it already to check that all columns are listed."""
+    """Open the input; with a named policy, check that it lists all columns."""
     if policy.tables:
         raise InvalidParameter("this policy has tables of units; measure them with `sanitize release --dry-run`")
     source = attach_description(sys.stdin.buffer if args.input == STREAM else args.input, policy.description)
@@ -154,9 +154,9 @@ def open_input(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_S
 
 
 def check_output(path: Path | None, args: argparse.Namespace, *, force: bool, records: Sequence[Path] = ()) -> None:
-    """Refuse a place for a text that cannot be written or is a file of this run, before any work is done.
+    """Refuse, before any work, an output path that cannot be written or that belongs to a file of this run.
 
-    ``records`` are files that the run keeps: its policy and its ledger.
+    ``records`` are further files of the run: its policy and its ledger.
     """
     if path is None:
         return
@@ -188,5 +188,5 @@ def check_records(path: Path, records: Sequence[Path]) -> None:
 def _resolve(path: Path) -> Path:
     try:
         return path.resolve()
-    except (OSError, RuntimeError):  # a loop of links
+    except (OSError, RuntimeError):  # links form a loop
         raise TargetError(f"{path} is a link that leads nowhere; name the file itself") from None

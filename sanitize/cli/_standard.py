@@ -1,4 +1,4 @@
-"""Standard streams: output of results, and handling of closed or full streams and of missing characters."""
+"""Output to the standard streams, which may be closed or full or lack characters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sanitize.errors import TargetError
 def standard_streams() -> Iterator[None]:
     """Replace streams that the caller closed, and escape characters that an encoding lacks."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # or a file that is opened next would take its place
+        if getattr(sys, name) is None:  # otherwise the next opened file would take their place
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     before, change = getattr(sys.stdout, "errors", None), getattr(sys.stdout, "reconfigure", lambda **_: None)
     change(errors="backslashreplace")
@@ -32,9 +32,9 @@ def check_stdout(*, is_written: bool) -> None:
 
 
 def say(text: str, stream: TextIO | None = None, *, is_file: bool = False) -> None:
-    """Show a result; a reader that stops early, as in ``sanitize audit ... | head -1``, is no error.
+    """Show a result; it is no error if a reader stops early, as in ``sanitize audit ... | head -1``.
 
-    What ``is_file`` is in UTF-8 whatever the terminal has, for output to one.
+    With ``is_file``, the text is written in UTF-8, whatever the encoding of the terminal.
     """
     place = stream or sys.stdout
     try:
@@ -52,24 +52,24 @@ def say(text: str, stream: TextIO | None = None, *, is_file: bool = False) -> No
 
 
 def complain(text: str) -> None:
-    """Print a line on standard error; where nobody can read it, the exit code still says that something is wrong."""
+    """Print a line on standard error; if this is impossible, the exit code still shows that something is wrong."""
     with contextlib.suppress(TargetError):
         say(f"{text}\n", sys.stderr)
 
 
 def drop(stream: TextIO) -> None:
-    """Discard output that can no longer be written, or Python would complain at exit."""
-    with contextlib.suppress(OSError, ValueError):  # a stream of the caller's may be no file
+    """Discard output that can no longer be written, to avoid an error from Python at exit."""
+    with contextlib.suppress(OSError, ValueError):  # the caller's stream may not be a file
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
 def one_line(message: str) -> str:
-    """Message on one line of bounded length.
+    """Fit a message into one line of bounded length.
 
-    Names of files and columns may hold line breaks and terminal codes, which are written out, and be of any length;
-    what is left out stands in the middle, because the end says what to do.
+    Names of files and columns may contain line breaks and terminal codes, which are escaped, and may be long. A long
+    message is shortened in the middle, because its end states the remedy.
     """
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
     return line if len(line) <= 700 else f"{line[:350]} ... {line[-350:]}"

@@ -1,4 +1,4 @@
-"""Several releases under one budget: of the same rows, or of the same units over time."""
+"""Ledgers that limit several releases together, of the same rows or of the same units over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File of a ledger: what is written, read, checked and locked."""
+"""File of a ledger: its content, and how it is read, checked, written and locked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _Names = Annotated[tuple[str, ...], field_note("some columns", min_length=1)]
 
 
 class _RecordedBins(Bins, frozen=True, tag="recorded"):
-    """Bins with their symbols written out, whatever made them."""
+    """Bins that were read from a ledger, with their symbols listed."""
 
     symbols: pa.Array
 
@@ -103,23 +103,23 @@ class _BookForm(Declared, frozen=True, eq=False):
 
 @dataclass(frozen=True)
 class Entry:
-    """One release: its columns and its channel.
+    """Entry of a ledger for one release, with its columns and its channel.
 
     Attributes
     ----------
     number : str
-        Random, to take back what was not released after all.
+        Random identifier, by which the entry of a failed release is removed.
     layout : Layout
-        Columns and bins.
+        Columns of the release, with their bins.
     channel : Channel
     fallback : int
-        Code of rows whose symbol the channel does not know.
+        Code used for rows whose symbol the channel does not know.
     digest : str
-        Keyed digest of the counts of (S, X) that the channel was applied to.
+        Keyed digest of the counts of (S, X) to which the channel was applied.
     key : str or None
-        Keyed digest of the key of the noise, where the caller brought one.
+        Keyed digest of the key of the noise, if the caller gave one.
     receipt : str or None
-        Digest of the receipt that the release wrote.
+        Digest of the receipt of the release.
     """
 
     number: str
@@ -132,22 +132,22 @@ class Entry:
 
     @classmethod
     def from_release(cls, release: FittedRelease, key: str | None, receipt: str | None = None) -> Entry:
-        """Entry for a release that is about to happen."""
-        # A generated row is written from a released class alone, so the class is all that it reveals.
+        """Make the entry for a release that is about to happen."""
+        # A generated row depends only on its released class, so it reveals no more than the class.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
         layout = cell_layout(plain, layout_classes(release.layout))
         return cls(os.urandom(8).hex(), layout, release.channel, release.fallback, "", key, receipt)
 
     def encode(self, source: Mapping[str, Any], first: int = 0) -> NDArray[np.int32]:
-        """Input symbol of each row of a batch that starts at some row of the table."""
+        """Input symbol of each row of a batch that starts at a given row of the table."""
         codes = self.channel.inputs.encode(self.layout.columns(source, first=first))
         codes[codes < 0] = self.fallback
         return codes
 
     def form(self) -> _EntryForm:
-        """Return its form in the file."""
+        """Return the entry in the form of the file."""
         layout = self.layout
-        bins = {  # those of dates as they are, others with their symbols
+        bins = {  # bins of dates are stored as declared, others with their symbols
             name: column_bins
             if isinstance(column_bins, (DateBins, Joined))
             else _RecordedBins(
@@ -161,7 +161,7 @@ class Entry:
 
     @classmethod
     def from_form(cls, form: _EntryForm) -> Entry:
-        """Read an entry from its form in the file."""
+        """Read an entry from the form of the file."""
         layout = cell_layout(Layout(form.sensitive, form.public, dict(form.bins)), form.partition)
         channel = form.channel.channel()
         require(form.fallback < channel.n_inputs and channel.inputs.columns == layout.public)
@@ -178,14 +178,14 @@ class Book:
     Attributes
     ----------
     budget : Budget
-        Of all releases together.
+        Budget of all releases together.
     salt : bytes
         Key of the digests.
     n_rows : int or None
-        Rows of the table; None before the first release.
+        Number of rows of the table; None before the first release.
     entries : tuple of Entry
     together : str or None
-        Keyed digest of the counts of S and of what all channels tell apart; None where it is not known.
+        Keyed digest of the joint counts of S and the inputs of all channels; None if unknown.
     """
 
     budget: Budget
@@ -196,18 +196,18 @@ class Book:
 
     @classmethod
     def empty(cls, budget: Budget) -> Book:
-        """A book without releases."""
+        """Make a book without releases."""
         check_ledger_budget(budget, "a ledger")
         return cls(budget, os.urandom(32))
 
     def drop_entry(self, number: str) -> Book:
-        """Book without one entry."""
+        """Return the book without one entry."""
         left = tuple(entry for entry in self.entries if entry.number != number)
         return replace(self, entries=left, n_rows=self.n_rows if left else None, together=None)
 
     @classmethod
     def read(cls, path: Path) -> Book:
-        """Read the book from a file; every part is checked again."""
+        """Read the book from a file, and check every part."""
         return read_book(path, _BookForm, cls._from_form, "a ledger")
 
     @classmethod
@@ -224,7 +224,7 @@ class Book:
 
 
 def check_ledger_budget(budget: Budget, ledger: str) -> None:
-    """Raise an error if a budget is of a kind that this ledger, named in words, cannot hold."""
+    """Refuse a budget of a kind that a ledger, which ``ledger`` describes, cannot use."""
     if type(budget).__name__ not in SYMBOL_BUDGETS:
         raise InvalidBudget(f"{ledger} needs a budget of type {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
 
@@ -232,7 +232,7 @@ def check_ledger_budget(budget: Budget, ledger: str) -> None:
 def read_book(
     path: Path, form: type[Form], build: Callable[[Form], Made], what: str, most_bytes: int = 1 << 28
 ) -> Made:
-    """Read a ledger's file and build its content; every part is checked again."""
+    """Read the file of a ledger and build its content, which is checked in every part."""
     try:
         content = read_small_file(path, most_bytes)
     except SourceError as error:
@@ -240,7 +240,7 @@ def read_book(
     try:
         return build(read_sealed(form, content))
     except (SchemaError, SanitizeError) as error:
-        # A part of it read as nothing would let a release pass that must not.
+        # If a damaged part were ignored, a forbidden release could pass.
         raise LedgerError(f"{path.name!r} is not {what} that can be trusted: {error}; restore it from a copy") from None
 
 
@@ -253,13 +253,13 @@ def write_book(path: Path, form: Declared) -> None:
 
 
 def ledger_path(path: str | os.PathLike[str]) -> Path:
-    """Path of a ledger with links resolved, so that all names lock, read and replace the same file."""
+    """Path of a ledger with links resolved, so that all of its names refer to the same file."""
     return to_path(path, LedgerError).resolve()
 
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Keep other processes from changing a ledger; the lock ends with the process."""
+    """Hold a lock that keeps other processes from changing a ledger; it ends with the process."""
     if not path.name or path.is_dir():
         raise LedgerError(f"the ledger must be a file, and {str(path)!r} is a folder; name a file in it")
     try:
@@ -279,7 +279,7 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 
 def stamp(target: Path | None) -> tuple[int, int] | None:
-    """Stamp that shows whether a target was written; None if there is no target."""
+    """Stamp of a target that changes when the target is written; None without a target."""
     if target is None or not target.exists():
         return None
     state = target.stat()
@@ -287,7 +287,7 @@ def stamp(target: Path | None) -> tuple[int, int] | None:
 
 
 def book_digest(book: Book, *parts: bytes) -> str:
-    """Digest of some parts that reveals nothing without the book's salt."""
+    """Keyed digest of some parts, which reveals nothing without the book's salt."""
     mac = hmac.new(book.salt, digestmod="sha256")
     for part in parts:
         mac.update(len(part).to_bytes(8, "big") + part)

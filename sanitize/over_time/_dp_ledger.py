@@ -1,4 +1,4 @@
-"""Fits of one table under differential privacy, with one total budget for all of them."""
+"""Ledger of the fits of one table under differential privacy, with a total budget."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Whom = Literal["rows", "secrets"]
-_LEAST_LEFT = 1e-9  # parts of the δ of a book, below which what is left of it is rounding
+_LEAST_LEFT = 1e-9  # smallest share of a book's δ that counts: a smaller remainder is rounding
 
 
 class _Fit(Declared, frozen=True):
-    """Level (ε, δ) of a fit, and its ρ of zero-concentrated DP except with the probability ``beside``."""
+    """Cost of a fit: its level (ε, δ), and its ρ of zero-concentrated DP except with the probability ``beside``."""
 
     eps: NonNegative
     delta: Annotated[float, field_note("below 1", ge=0, lt=1)]
@@ -33,15 +33,15 @@ class _Fit(Declared, frozen=True):
 
     @classmethod
     def from_guarantee(cls, promise: DPGuarantee, whom: Whom) -> _Fit:
-        """Cost of a fit, for whole rows or for sensitive values."""
+        """Make the cost of a fit, for whole rows or for sensitive values."""
         eps, delta = promise.eps, promise.delta
         if whom == "secrets" and promise.keyword == "record_dp":
             eps, delta = 2 * eps, delta * (1 + math.exp(eps))
         rho, extra_delta = eps**2 / 2, 0.0
         if delta > 0 and promise.keyword == "record_dp":
-            extra_delta = delta  # that a threshold lets a value through is no event of the Gaussian kind
+            extra_delta = delta  # the event that a value passes a threshold is not covered by ρ
         elif delta > 0:
-            # Whichever noise the number of secrets leads to; of more than 1,000 rows there is no Gaussian one.
+            # The kind of noise depends on the number of sensitive values; Gaussian noise has at most 1,000 rows.
             with contextlib.suppress(InvalidParameter):
                 rho = max(rho, moved_count_sigma(eps, delta) ** -2)
         return cls(eps, delta, rho, extra_delta)
@@ -57,21 +57,22 @@ class _Form(Declared, frozen=True):
     sha256: str
 
     def with_fits(self, fits: tuple[_Fit, ...]) -> _Form:
-        """Book with other fits."""
+        """Return the book with other fits."""
         return _Form(self.format, self.version, self.whom, self.eps, self.delta, fits, "")
 
     def spent(self) -> float:
-        """Level ε of all fits together at the book's δ: the least of several ways to add them up.
+        """Level ε of all fits together at the book's δ, as the least of several ways to add them up.
 
-        Some fits count by (ε, δ) and the others by ρ (proof 10 in docs/theory/proofs.md): those that cost most ρ for
-        their ε first, from none to all. Equal fits count alike: the sum is concave in how many of them count plainly.
+        Some fits are added by (ε, δ) and the others by ρ (proof 10 in docs/theory/proofs.md). The fits added by (ε, δ)
+        are those that cost most ρ for their ε, from none to all. Equal fits are treated alike, because the sum is
+        concave in the number of them that is added by (ε, δ).
         """
         fits = sorted(self.fits, key=lambda fit: (-fit.rho / max(fit.eps, SMALLEST_POSITIVE), fit.delta))
         ends = [n for n in range(len(fits) + 1) if n in (0, len(fits)) or fits[n - 1] != fits[n]]
         return min(self._joint_level(fits[:n], fits[n:]) for n in ends)
 
     def _joint_level(self, plain: Sequence[_Fit], squares: Sequence[_Fit]) -> float:
-        """Level of fits of which some add up plainly and the others by ρ."""
+        """Joint level of fits of which some are added by (ε, δ) and the others by ρ."""
         left = self.delta - math.fsum([*(fit.delta for fit in plain), *(fit.beside for fit in squares)])
         eps, rho = math.fsum(fit.eps for fit in plain), math.fsum(fit.rho for fit in squares)
         if not squares:
@@ -82,29 +83,30 @@ class _Form(Declared, frozen=True):
 
 
 class DPLedger:
-    """Book of the fits of one table with ``secret_dp`` or ``record_dp``, with a total level for all of them.
+    """Ledger of the fits of one table with ``secret_dp`` or ``record_dp``, with a total level for all of them.
 
-    Every fit sees the table through noise of its own, so each one tells more. A fit with this ledger in its `SecretDP`
-    or `RecordDP` is booked before anything of it is seen, whether or not it ends in a release, and refused where all
-    would be beyond the total. Levels are added up [DR14 Thm 3.16], or where δ allows it by ρ of zero-concentrated
-    differential privacy if that is less [BunSteinke]: ε²/2 of geometric noise, 1/σ² of discrete Gaussian noise on
-    counts between which a row moves [CKS], and ρ + 2√(ρ log 1/δ) of all together. A fit with (ε, δ) of its own is, but
-    for a probability of δ, one with ε: it counts ε²/2, and its δ is taken from that of the book, or it adds up plainly
-    beside the others, whichever is less.
+    Every fit reads the table through fresh noise, so each fit reveals more. A fit whose `SecretDP` or `RecordDP` has
+    this ledger is recorded before any result is visible, whether or not it ends in a release. A fit is refused if all
+    fits would exceed the total. Levels are added up [DR14 Thm 3.16] or, if there is a δ and this gives less, added by ρ
+    of zero-concentrated differential privacy [BunSteinke]: ε²/2 for geometric noise, 1/σ² for discrete Gaussian noise
+    on counts between which a row moves [CKS], and ρ + 2√(ρ log 1/δ) for all together. Except with probability δ, a fit
+    with its own (ε, δ) is a fit with ε. Such a fit counts ε²/2, with its δ taken from that of the book, or its (ε, δ)
+    is added to the others, whichever is less.
 
     Parameters
     ----------
     path : path
-        The file; one a table. It holds levels and nothing of the table, and is readable by its owner only.
+        File of the ledger, one per table. It contains levels and nothing about the table, and is readable by its owner
+        only.
     eps : float, optional
-        Total level in nats, > 0. Needed for a new file; for one that is there it may be left out, and must be the same
-        otherwise.
+        Total level in nats, > 0. Required for a new file; for an existing file it may be omitted, and must otherwise be
+        the same.
     delta : float
-        Total probability of more.
+        Total probability that the level is exceeded.
     whom : {"rows", "secrets"}
-        What is private: whole rows, which ``secret_dp`` does not make private, in levels as `RecordDP` takes them, so
-        that another row in place of one costs 2ε and δ(1 + e^ε) of all fits together; or the secret of each row, of
-        which ``record_dp`` costs that much, as the row with another secret is another row.
+        Protected facts. ``rows``: whole rows, in levels of `RecordDP`, so that replacing a row costs 2ε and δ(1 + e^ε)
+        of all fits together; ``secret_dp`` does not protect rows. ``secrets``: the sensitive value of each row, for
+        which ``record_dp`` costs this amount, because a row with another sensitive value is another row.
 
     Examples
     --------
@@ -148,21 +150,21 @@ class DPLedger:
         return read_book(self.path, _Form, lambda form: form, "a ledger of levels")
 
     def __len__(self) -> int:
-        """Number of fits booked."""
+        """Number of recorded fits."""
         return len(self._read().fits)
 
     @property
     def spent(self) -> float:
-        """Level ε of all fits together, at the total δ."""
+        """Level ε spent on all fits together, at the total δ."""
         return self._read().spent()
 
     @property
     def total(self) -> str:
-        """Limit on the cost of all fits together, in words."""
+        """Description of the limit on the cost of all fits together."""
         return _total(self._read())
 
     def book(self, promise: DPGuarantee) -> None:
-        """Book a fit that is about to be made; a guarantee with this ledger does so by itself.
+        """Record a fit that is about to be made; estimators whose guarantee has this ledger do this themselves.
 
         Parameters
         ----------
@@ -171,8 +173,8 @@ class DPLedger:
         Raises
         ------
         LedgerError
-            If the total would be exceeded, the ledger is of rows and the promise is not, or the file is absent or
-            damaged. Nothing is booked then.
+            If the total would be exceeded, the ledger is for rows and the guarantee is not, or the file is absent or
+            damaged. Nothing is recorded then.
         """
         with hold_lock(self.path):
             book = self._read()

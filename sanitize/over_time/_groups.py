@@ -1,9 +1,9 @@
-"""Units grouped by identical releases so far, and split further by their next release.
+"""Groups of units with identical releases so far, which are split by their next release.
 
-Those of a group that are released something now are split into blocks of what it would be, each of enough units and
-within the budget on P(s|group, block)/P(s), P(s) being the reference. Where there are no such blocks they are told
-nothing new. So whatever a unit was released, those who were released the same are within the budget: it holds for the
-reference, it holds for each block when it is made, and nobody joins a block.
+The units of a group that are in the current release are split into blocks by their released symbols. Each block has
+enough units and is within the budget on P(s|group, block)/P(s), where P(s) is the reference. If there are no such
+blocks, the release shows nothing new about these units. So the units with the same releases are always within the
+budget: this holds for the reference and for each block when it is made, and no unit joins a block later.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
 
-# Sets of symbols that the search of one group judges: groups are many, and mostly of few symbols.
+# Effort of the search in one group, in sets of symbols: there are many groups, most of them with few symbols.
 _EFFORT = 50_000.0
 
 
 @dataclass(frozen=True)
 class Counting:
-    """Blocks that are within a budget by exact counts.
+    """Rule that accepts blocks of units whose exact counts are within a budget.
 
     Attributes
     ----------
     reference : ndarray of int, shape (n_s,)
-        Units of each secret, whose shares lifts are held against.
+        Number of units with each sensitive value, whose shares are the reference of lifts.
     budget : Budget
-        One that looks at lifts; unions of what is within it are within it.
+        Budget on lifts; a union of blocks within the budget is also within it.
     least : int
-        Units of a block.
+        Least number of units in a block.
     """
 
     reference: NDArray[np.int64]
@@ -56,7 +56,7 @@ class Counting:
         return not (self.budget.lift_excess(counts / n / prior[:, None], prior) > 0).any()
 
     def divide(self, secret: Codes, symbol: Codes, *, is_stale: bool) -> Codes:
-        """Blocks of a group's units; 0 for units in blocks that are too small, over the budget, or stale."""
+        """Block of each unit of a group; 0 for units in blocks that are too small, over the budget, or not new."""
         no_block: Codes = np.zeros(len(secret), np.intp)
         if len(secret) < self.least or not self.allows(secret, no_block + 1):
             return no_block
@@ -84,28 +84,28 @@ def _join_small_blocks(merged: NDArray[np.int32], sizes: NDArray[np.int64], leas
         n_units += of_block[block]
         if n_units >= least:
             number, n_units = number + 1, 0.0
-    joined[joined == number] = max(number - 1, 0)  # the last ones are too few
+    joined[joined == number] = max(number - 1, 0)  # the last block may be too small
     return joined[merged]
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Inputs of the rows that each unit is released now.
+    """Choice of the symbols that are released for the rows of each unit.
 
-    It is anybody's symbol of its block, so that it tells the block alone, or, where it is told nothing new, one of
-    those that its group was printed before. Its own symbol would tell, month after month, whether a value changed that
-    the channel released alike.
+    The symbol of a unit is that of a random unit of its block, so that it reveals the block only. If the release shows
+    nothing new about the unit, the symbol is an earlier one of its group. The unit's own symbol would reveal, month
+    after month, whether a value changed that the channel releases alike.
 
     Attributes
     ----------
     group, block : ndarray of int, shape (n_units,)
     number : ndarray of int, shape (n_units,)
-        Of the group and block.
+        Number of the unit's group and block.
     symbol : ndarray of int, shape (n_units,)
     earlier_symbols : ndarray of int, shape (n_units, k)
-        Symbols that the group was printed before; first those that can be printed now, then -1.
+        Earlier symbols of the unit's group that can be released now, followed by -1.
     n_again : ndarray of int, shape (n_units,)
-        How many can be.
+        Number of these symbols.
     """
 
     group: Codes
@@ -117,13 +117,13 @@ class Sources:
 
     @classmethod
     def from_blocks(cls, group: Codes, block: Codes, symbol: NDArray[np.int32], earlier_symbols: Codes) -> Sources:
-        """Build from the groups and blocks of units; ``earlier_symbols`` has a row for each group."""
+        """Make the choice from the groups and blocks of units; ``earlier_symbols`` has a row for each group."""
         _, number = np.unique(group * (int(block.max()) + 1) + block, return_inverse=True)
         first = -np.sort(-earlier_symbols, axis=1)
         return cls(group, block, number, symbol, first[group], np.count_nonzero(first >= 0, axis=1)[group])
 
     def draw(self, random_words: NDArray[np.uint64]) -> Codes:
-        """Symbol released for each unit, by one random word each; -1 if there is none."""
+        """Draw the symbol of each unit, by a random word each; -1 if there is none."""
         order = np.argsort(self.number, kind="stable")
         size = np.bincount(self.number)
         partner = order[(np.cumsum(size) - size)[self.number] + _scale_words(random_words, size[self.number])]
@@ -149,5 +149,5 @@ class Sources:
 
 
 def _scale_words(random_words: NDArray[np.uint64], bound: Codes) -> Codes:
-    """Uniform whole number below each bound."""
+    """Convert random words to uniform whole numbers below given bounds."""
     return ((random_words >> np.uint64(32)) * bound.astype(np.uint64) >> np.uint64(32)).astype(np.intp)

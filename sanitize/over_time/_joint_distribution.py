@@ -1,4 +1,4 @@
-"""Joint distribution of all recorded releases of some rows and one more."""
+"""Joint leakage of one more release and all recorded releases of the same rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sanitize.tables.files.open import open_source
 from sanitize.tables.files.source import Numbers, Source
 from sanitize.tables.frame import Table
 
-# Information in nats that is rounding, and the part of the limit that one release may lack without noise.
+# Information, in nats, that counts as rounding, and share of its limit that a release without noise may miss.
 _NOTHING, _NO_NOISE = 1e-9, 1e-6
 
 if TYPE_CHECKING:
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
-    """Book with one more entry, and the report on all of its entries.
+    """Return the book with one more entry, and the report on all entries.
 
     Raises
     ------
     LedgerExceeded
-        If they tell more than the budget together.
+        If the releases together reveal more than the budget.
     LedgerError
-        If the rows are others than those of the book.
+        If the rows are not those of the book.
     ColumnError
-        If what they tell cannot be measured and no theorem bounds it.
+        If the joint leakage cannot be measured and no theorem bounds it.
     """
     if any(set(old.layout.sensitive) != set(entry.layout.sensitive) for old in book.entries):
         raise LedgerError(
@@ -89,10 +89,10 @@ def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageRepo
 
 @dataclass(frozen=True)
 class _Run(JointPart):
-    """An entry measured next to others: its channel's effect on a symbol before any draw.
+    """Entry prepared for joint measurement: symbols that its channel merges, and the channel on them.
 
-    Symbols that the channel merges count as one; and printing a released symbol as one that determines it tells
-    neither more nor less than the symbol.
+    Symbols that the channel merges count as one. Writing a released symbol as a public symbol that determines it
+    reveals neither more nor less than the released symbol.
     """
 
     entry: Entry
@@ -105,7 +105,7 @@ class _Run(JointPart):
 
     @cached_property
     def level(self) -> float:
-        """Local DP level of X of the channel; inf if it is infinite or unknown."""
+        """Local DP level of X through the channel; inf if it is infinite or unknown."""
         try:
             return measures.ldp_epsilon(self.entry.channel)
         except InvalidParameter:
@@ -114,14 +114,14 @@ class _Run(JointPart):
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of S with each of some releases, and of S with all of them jointly.
+    """Counts of S with the symbols of each of some releases, and of S with all of them jointly.
 
     Attributes
     ----------
     singles : tuple of ContingencyTable
-        S and the public symbol that each release gets.
+        Counts of S and the input symbol of each release.
     whole : ContingencyTable or None
-        S and what all releases tell apart; None where that is too many to count.
+        Joint counts of S and the inputs of all releases; None if they are too many to count.
     """
 
     singles: tuple[ContingencyTable, ...]
@@ -129,7 +129,7 @@ class Tally:
 
     @classmethod
     def from_rows(cls, entries: Sequence[Entry], rows: Any, first: int = 0) -> Tally:
-        """Count the rows of a frame, of files, or of an engine, from some row of the table on."""
+        """Count the rows of a frame, of files, or of an engine, from a given row of the table on."""
         if isinstance(rows, CountedElsewhere):
             return rows.tally(tuple(entries))
         runs = [_Run.from_entry(number, entry) for number, entry in enumerate(entries, 1)]
@@ -158,7 +158,7 @@ class Tally:
         return cls(tuple(singles), whole)
 
     def merge(self, addend: Tally) -> Tally:
-        """Add the counts of both; the result is the same for any split of the rows."""
+        """Return the sum of both counts, which is the same for any split of the rows."""
         singles = tuple(left.merge(right) for left, right in zip(self.singles, addend.singles, strict=True))
         try:
             whole = None if self.whole is None or addend.whole is None else self.whole.merge(addend.whole)
@@ -169,12 +169,12 @@ class Tally:
 
 @dataclass(frozen=True)
 class CountedElsewhere:
-    """Rows counted elsewhere, by the workers of an engine.
+    """Rows of a table that the workers of an engine count.
 
     Attributes
     ----------
     tally : callable
-        From releases to the counts of all rows, as `Tally.from_rows` has them.
+        Returns the counts of all rows for given releases, as `Tally.from_rows` does.
     """
 
     tally: Callable[[tuple[Entry, ...]], Tally]
@@ -195,13 +195,13 @@ def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], Cont
 
 
 def _with_codes(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -> dict[str, Any]:
-    """Sensitive columns of a batch as a release sees them, and columns of codes."""
+    """Sensitive columns of a batch as a release sees them, with columns of codes added."""
     columns = run.entry.layout.columns(batch)
     return {**{name: columns[name] for name in run.entry.layout.sensitive}, **codes}
 
 
 def _batches(rows: Any, names: list[str], numbers: Numbers) -> Iterator[Mapping[str, Any]]:
-    """Columns of the table, of a frame at once or of files in batches."""
+    """Yield the columns of the table: a frame as a whole, files in batches."""
     if isinstance(rows, Source):
         rows.check(names)
         for file in rows.files:
@@ -215,7 +215,7 @@ def _batches(rows: Any, names: list[str], numbers: Numbers) -> Iterator[Mapping[
 
 
 def _pack_counts(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, ...]:
-    """Counts of S with some releases jointly as bytes, equal for equal rows."""
+    """Write joint counts of S and some releases as bytes, which are equal for equal rows."""
     tuples, (alphabet,) = Tuples.from_alphabet(counts.public, [columns])
     sums = np.stack([np.bincount(tuples.codes[:, 0], row, len(alphabet)) for row in counts.counts])
     s, y = np.nonzero(sums)
@@ -227,7 +227,7 @@ def _pack_counts(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, .
 def _measure(
     counts: ContingencyTable | None, runs: Sequence[_Run], n: int, budget: Budget, level: float
 ) -> LeakageReport | None:
-    """Report on some of n releases next to others with a known level; None if there are too many to measure."""
+    """Report on some of n releases, measured, and the others, by their level; None if there is too much to measure."""
     if not runs:
         distribution, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
     elif counts is None:
@@ -240,7 +240,7 @@ def _measure(
             return None
     notes: tuple[str, ...] = ()
     if level:
-        # The others multiply every P(y|s) by at most e**±level relative to P(y).
+        # The other releases multiply every P(y|s) by at most e**±level relative to P(y).
         budget = type(budget)(**{side: max(bound - level, 0.0) for side, bound in _sides(budget).items()})
         notes = (
             "the releases have too many combinations of symbols to be measured together: those with a finite local DP "
@@ -251,7 +251,7 @@ def _measure(
 
 
 def _with_repeats(report: LeakageReport, distribution: JointDistribution, channel: Channel) -> LeakageReport:
-    """Report with the number of releases like the last one that reveal most of what infinitely many reveal."""
+    """Return the report with the number of releases like the last that reveal most of what infinitely many reveal."""
     first, *later_stages = channel.stages
     stages = (first.take(np.asarray(distribution.public.symbols).reshape(-1)), *later_stages)
     try:
@@ -262,7 +262,7 @@ def _with_repeats(report: LeakageReport, distribution: JointDistribution, channe
 
 
 def _repeats(distribution: JointDistribution, channel: Channel) -> str:
-    """Describe what releases with fresh noise reveal together; empty if no noise can average out."""
+    """Describe the joint leakage of repeated releases with fresh noise; empty if no noise can average out."""
     once, limit = (repeated_information(distribution, channel, k) for k in (1, math.inf))
     raw = measures.mutual_information(distribution)
     if raw <= _NOTHING or (limit > _NOTHING and once >= limit * (1 - _NO_NOISE)):
@@ -280,13 +280,13 @@ def _repeats(distribution: JointDistribution, channel: Channel) -> str:
 
 
 def _sides(budget: Budget) -> dict[str, float]:
-    """Bounds in nats to which levels of local DP add up."""
+    """Bounds, in nats, on the sum of levels of local DP."""
     assert isinstance(budget, (LiftBudget, LDPBudget))
     return asdict(budget)
 
 
 def _require(report: LeakageReport, book: Book, level: float) -> None:
-    """Refuse releases beyond the budget, and state what is left of it."""
+    """Refuse releases beyond the budget, with an error that states what is left."""
     over = max(level - bound for bound in _sides(book.budget).values()) if level else 0.0
     witness: tuple[Any, Any] = (None, None)
     try:
@@ -298,7 +298,7 @@ def _require(report: LeakageReport, book: Book, level: float) -> None:
         witness, excess = error.witness, max(error.excess, over)
     left = None
     if not level:
-        # The distribution of everything less the last release is the distribution of what is recorded.
+        # Without the last release, the joint distribution is that of the recorded releases.
         distribution, before = report._after, report._after.public.columns[:-1]
         tuples, (alphabet,) = Tuples.from_alphabet(distribution.public, [before])
         sums = [np.bincount(tuples.codes[:, 0], weights=row, minlength=len(alphabet)) for row in distribution.pmf]

@@ -1,4 +1,4 @@
-"""Releases of the same rows, with one budget for all of them together."""
+"""Ledger of releases of the same rows, with one budget for all of them together."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ _NO_LEDGER = (
 class Ledger:
     """Ledger of the releases of one table, with a budget for all of them together.
 
-    Every release of the same rows draws fresh noise, so each one tells more, and budgets of releases do not add up.
-    The ledger keeps the channel of every release. A new one is measured together with all of them: the joint
-    frequencies of S and all columns, contracted with every channel, give the distribution of everything that was and
-    would be handed out. Only where that distribution is too large to write down, channels with a finite local DP of X
-    are counted by it instead: such levels add up, whatever the distribution [WXH Thm 7.1]. Rows count as linked across
-    releases; where every release is shuffled they are not, and the figure is more than what is told.
+    Every release of the same rows draws fresh noise, so each release reveals more, and budgets of releases do not add
+    up. The ledger stores the channel of every release. A new release is measured together with all recorded ones: the
+    joint frequencies of S and all columns, contracted with every channel, give the distribution of everything released.
+    Only if this distribution is too large, channels with a finite local DP of X are counted by this level instead: such
+    levels add up for any distribution [WXH Thm 7.1]. Rows count as linked across releases; if every release is shuffled
+    they are not, and the figure is an upper bound.
 
-    The file is for the owner of the table only (mode 0600). It holds the channels, from which the frequencies of the
-    public columns follow, no rows, and of the counts a keyed digest. Two processes cannot both spend what is left: the
-    file is compared and replaced under a lock.
+    The file is for the owner of the table only (mode 0600). It contains the channels, from which the frequencies of the
+    public columns follow, and a keyed digest of the counts, but no rows. Two processes cannot both spend what is left,
+    because the file is compared and replaced under a lock.
 
     Parameters
     ----------
     path : path
-        The file; it is made if it is not there.
+        File of the ledger, which is created if it does not exist.
     budget : Budget or float, optional
-        Of all releases together; a number is symmetric LIP in nats. Needed for a new file. For one that is there it may
-        be left out, and must be the same otherwise.
+        Budget of all releases together; a number is symmetric LIP in nats. Required for a new file; for an existing
+        file it may be omitted, and must otherwise be the same.
 
     Attributes
     ----------
@@ -103,28 +103,28 @@ class Ledger:
         return len(Book.read(self.path).entries)
 
     def check(self, rows: Any, sanitizer: Designer) -> LeakageReport:
-        """Measure the joint leakage of one more release and all recorded ones; record nothing.
+        """Measure the joint leakage of a release and all recorded releases, without recording it.
 
         Parameters
         ----------
         rows : DataFrame, pyarrow Table, array, or path of a Parquet file or folder
-            The table: the same rows as in every recorded release, with all columns those were made of.
+            Table with the same rows as in every recorded release, and with all columns that these releases used.
         sanitizer : Sanitizer
-            Fitted.
+            Fitted estimator.
 
         Returns
         -------
         LeakageReport
-            Of everything together, against the budget of the ledger.
+            Report on all releases together, against the budget of the ledger.
 
         Raises
         ------
         LedgerExceeded
-            If it would be more than the budget; a `BudgetExceeded` that says what is left.
+            If all releases would exceed the budget; this `BudgetExceeded` states what is left.
         LedgerError
             If these are not the rows of the ledger, or the sensitive columns are others.
         InvalidParameter
-            If the noise may be that of a recorded release: its key or seed, or any Generator.
+            If the noise may equal that of a recorded release: the same key or seed, or any Generator.
         ColumnError
             If the joint distribution is too large to measure and no theorem bounds it.
         """
@@ -133,36 +133,36 @@ class Ledger:
         return record_entry(book, _entry(book, sanitizer, None), rows)[1]
 
     def has_receipt(self, digest: str) -> bool:
-        """Return whether a recorded release wrote the receipt of this digest."""
+        """Return whether a recorded release wrote the receipt with this digest."""
         return any(entry.receipt == digest for entry in Book.read(self.path).entries)
 
     def record(self, rows: Any, sanitizer: Designer, *, key: Randomness = None) -> LeakageReport:
-        """Record a release if all together stay within the budget. Call it before you hand out the release.
+        """Record a release if all releases stay within the budget; call this before you hand out the release.
 
         Parameters
         ----------
         rows : table
-            The same rows as in every recorded release, with all columns those were made of.
+            Table with the same rows as in every recorded release, and with all columns that these releases used.
         sanitizer : Sanitizer
-            Fitted.
+            Fitted estimator.
         key : NoiseKey or bytes, optional
-            Key of the noise, where it is not a fresh one of the operating system; ``random_state`` of the sanitizer by
-            default. A key or seed that a recorded release used is refused, because equal noise is not independent, and
-            so is a NumPy Generator: a copy of it draws the same.
+            Key of the noise; by default ``random_state`` of the sanitizer or a fresh key. A key or seed that a recorded
+            release used is refused, because equal noise is not independent. A NumPy Generator is refused, because a
+            copy of it draws the same noise.
 
         Returns
         -------
         LeakageReport
-            Of everything together.
+            Report on all releases together.
 
         Raises
         ------
         LedgerExceeded
-            If it would be more than the budget; nothing is recorded then, as after every error.
+            If all releases would exceed the budget; as after every error, nothing is recorded.
         LedgerError
             If these are not the rows of the ledger, or the sensitive columns are others.
         InvalidParameter
-            If the noise may be that of a recorded release.
+            If the noise may equal that of a recorded release.
         ColumnError
             If the joint distribution is too large to measure and no theorem bounds it.
         """
@@ -181,19 +181,19 @@ class Ledger:
     ) -> Iterator[LeakageReport]:
         """Record a release while a block writes it, and remove the entry if the block fails.
 
-        It is recorded before the block, so that a process that is killed has spent and not saved. Where ``target`` has
-        changed when the block fails, the entry stays, for somebody may have it.
+        The release is recorded before the block runs, so that a killed process has spent its budget. If ``target`` has
+        changed when the block fails, the entry stays, because somebody may have the release.
 
         Parameters
         ----------
         rows : table
-            The same rows as in every recorded release, with all columns those were made of.
+            Table with the same rows as in every recorded release, and with all columns that these releases used.
         sanitizer : Sanitizer
-            Fitted.
+            Fitted estimator.
         key : NoiseKey or bytes, optional
-            Key of the noise, as `record` takes it.
+            Key of the noise; see `record`.
         target : path, optional
-            What the block writes.
+            Path that the block writes.
         receipt : str, optional
             Digest of the receipt that the block writes, so that `verify_file` finds it here.
         """
@@ -216,7 +216,7 @@ class Ledger:
             entry = _entry(book, sanitizer, key, receipt)
             book, report = record_entry(book, entry, rows)
             with hold_lock(self.path):
-                # Measuring may take long, so nobody waits for it; whoever was slower measures again.
+                # Measuring may take long, so it needs no lock; the slower of two processes measures again.
                 current = Book.read(self.path)
                 if [old.number for old in current.entries] == [old.number for old in book.entries[:-1]]:
                     book.write(self.path)
@@ -224,7 +224,7 @@ class Ledger:
 
 
 def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
-    """Return the ledger that a release was given, or read the one in the given file."""
+    """Return a ledger, which may be given as the path of its file."""
     if isinstance(ledger, UnitLedger):
         raise InvalidParameter(
             "this release takes no UnitLedger: use sanitize.engines.parquet.release_units, on one machine"
@@ -233,7 +233,7 @@ def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
 
 
 def _entry(book: Book, sanitizer: Designer, source: Randomness, receipt: str | None = None) -> Entry:
-    """Entry for a release that is about to happen; refused if its noise may equal a recorded one's."""
+    """Make the entry for a release that is about to happen; refuse noise that may equal that of a recorded release."""
     key = noise_key(sanitizer.recipe().random_state if source is None else source)
     digest = None if key is None else book_digest(book, b"key", key)
     if digest and any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):

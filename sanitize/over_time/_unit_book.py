@@ -1,4 +1,4 @@
-"""File of a unit ledger: which units were released the same so far, under digests keyed by the ledger."""
+"""File of a unit ledger, which records groups of units with the same releases, by keyed digests."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
 
-# Ten million units take a third of it.
+# Largest file, in bytes; ten million units take a third of it.
 _BOOK_BYTES = 1 << 30
-# Of the name of the unit column, which errors repeat.
+# Longest name of the unit column, which errors quote.
 _NAME_CHARACTERS = 200
-# Printed values that are kept of each group, for units that are told nothing new.
+# Number of earlier values to store for each group, for units about which a release shows nothing new.
 SAMPLE = 64
 DIGEST_BYTES = 16
 
 
 def text_digests(key: NoiseKey, texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Digest of each text that reveals nothing without the key, shape (n, 16)."""
+    """Keyed digest of each text, which reveals nothing without the key, shape (n, 16)."""
     digest = hashlib.blake2b(key=key.key, digest_size=DIGEST_BYTES)
     digests = bytearray()
     for text in texts:
@@ -62,10 +62,10 @@ def text_digests(key: NoiseKey, texts: Sequence[str]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class PairWords:
-    """Random words of pairs: a pure function of (key, unit, value, lane), wherever the pair stands.
+    """Random words of pairs of unit and value, which depend only on key, unit, value and lane.
 
-    A word is half of AES-256 of the unit's digest exclusive-or one of the value and the lane: pairs whose sums agree
-    would share their words, which of so many bits none ever do.
+    A word is half of AES-256 of the unit's digest XOR a digest of value and lane. Pairs with equal XORs would share
+    their words, which has a negligible chance with 128 bits.
 
     Attributes
     ----------
@@ -84,13 +84,13 @@ class PairWords:
     value: Codes = field(repr=False)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """One 64-bit word for each pair."""
+        """Return a 64-bit word for each pair."""
         digests = [hmac.digest(self.key.key, b"%d:" % lane + bytes(value), "sha256") for value in self.values]
         of_lane: NDArray[Any] = np.frombuffer(b"".join(digests), np.uint8).reshape(len(digests), -1)
         return self.key.block_words(self.units[positions] ^ of_lane[self.value[positions], :DIGEST_BYTES])
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-        """Words of 32 or 16 bits for the pairs ``start`` to ``start + count``."""
+        """Return words of 32 or 16 bits for the pairs from ``start`` to before ``start + count``."""
         words = self.words_at(lane, np.arange(start, start + count))
         return (words >> np.uint64(64 - 8 * np.dtype(dtype).itemsize)).astype(dtype)
 
@@ -119,35 +119,35 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
     Attributes
     ----------
     promise : dict
-        The budget as plain values.
+        Budget as plain values.
     unit : str
     least : int
-        Units of a group.
+        Least number of units in a group.
     confidence : float or None
-        Of the promise for the distribution that the units are drawn from; None where it is for these units.
+        Confidence at which the budget covers the population of the units; None if it covers these units only.
     hex_key : str
-        The key of the noise and of the digests, in hexadecimal.
+        Key of the noise and of the digests, in hexadecimal.
     sensitive : tuple of str
         Sensitive columns; empty before the first release.
     secrets : ndarray of uint8, shape (n_s, 16)
-        Digest of each secret of the first release.
+        Digest of each sensitive value of the first release.
     units : ndarray of uint8, shape (n_units, 16)
         Digest of each unit.
     secret, group : ndarray of int, shape (n_units,)
-        Of each unit; group 0 holds those that were told nothing.
+        Numbers of the sensitive value and the group of each unit; units without a release are in group 0.
     sizes : ndarray of int, shape (n_groups, n_s)
-        Units of each secret that a group had when it was made; of group 0, those of the first release.
+        Units of each group by sensitive value when the group was made; for group 0, the units of the first release.
     chosen : ndarray of int, shape (n_s,)
-        Those of the first release who choose blocks.
+        Design units, which choose blocks, of the first release, by sensitive value.
     shares : ndarray of shape (n_groups,)
-        Of the probability of error, what each group has left.
+        Share of the error probability that each group has left.
     values : ndarray of uint8, shape (n_values, 16)
-        Digest of each value that could be printed so far.
+        Digest of each value that could be released so far.
     said : ndarray of int, shape (n_groups, 64)
-        Numbers of some values that each group was last printed, with repetition, -1 for none; of group 0, anybody's of
-        the first release.
+        Numbers of some values of the last release of each group, with repetition, -1 for none; for group 0, values of
+        any units of the first release.
     entries : tuple
-        The releases, their infinite figures as texts.
+        Releases, with infinite figures as text.
     """
 
     format: Literal["sanitize/units"]
@@ -175,12 +175,12 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
 
     @property
     def budget(self) -> Budget:
-        """Budget of everything that a unit is released."""
+        """Budget of all releases about a unit together."""
         return budget_from_dict(self.promise, kinds=SYMBOL_BUDGETS)
 
     @property
     def key(self) -> NoiseKey:
-        """Key of the noise, and of the digests."""
+        """Key of the noise and of the digests."""
         return NoiseKey(bytes.fromhex(self.hex_key))
 
     @property
@@ -190,7 +190,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
 
     @classmethod
     def empty(cls, budget: Budget, unit: str, least: int, confidence: float | None) -> UnitBook:
-        """A book without releases."""
+        """Make a book without releases."""
         if not 0 < len(unit) <= _NAME_CHARACTERS:
             raise LedgerError(f"unit must be the name of a column, of at most {_NAME_CHARACTERS} characters")
         check_ledger_budget(budget, "a unit ledger")
@@ -198,7 +198,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
             raise InvalidBudget("a unit ledger needs one limit for all sensitive values, not limits by value")
         share = 0.0
         if confidence is not None:
-            as_lift_budget(budget)  # or it is refused
+            as_lift_budget(budget)  # otherwise it is refused
             share = whole_share(check_confidence(confidence))
         promise = budget_to_dict(budget), unit, least, confidence, NoiseKey.from_system().key.hex()
         nobody, no_codes = np.zeros((0, DIGEST_BYTES), np.uint8), np.zeros(0, np.intp)
@@ -207,7 +207,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         return cls("sanitize/units", 1, *promise, (), *of_units, *of_groups, nobody, np.full((1, SAMPLE), -1), (), "")
 
     def report(self) -> UnitReport:
-        """Report the joint leakage of all releases."""
+        """Report on the joint leakage of all releases."""
         low, high, excess, information = 0.0, 0.0, -math.inf, 0.0
         if self.releases:
             prior = self.sizes[0] / self.sizes[0].sum()
@@ -220,31 +220,31 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         return UnitReport(*promise, *counts, low, high, excess, information, self.releases)
 
     def room(self) -> float:
-        """Mean over the units of log(units of the group / least), where a group has more."""
+        """Mean over the units of log(units of the group / least), which is 0 for smaller groups."""
         size = np.bincount(self.group)[self.group]
         return float(np.log(np.maximum(size / self.least, 1.0)).mean())
 
     def _information(self) -> float:
         distribution = np.zeros((self.sizes.shape[1], len(self.sizes)))
         np.add.at(distribution, (self.secret, self.group), 1 / len(self.group))
-        # A difference of entropies may be less than 0 by a rounding.
+        # Rounding may make a difference of entropies negative.
         return max(entropy(distribution.sum(axis=1)) + entropy(distribution.sum(axis=0)) - entropy(distribution), 0.0)
 
-    # --------------------------------------------------------------------------------------------- file
+    # --------------------------------------------------------------------------------------------- reading and writing
 
     @classmethod
     def read(cls, path: Path) -> UnitBook:
-        """Read the book from a file; every part is checked again.
+        """Read the book from a file, and check every part.
 
         Raises
         ------
         LedgerError
-            If it cannot be read, is no unit ledger, or was changed.
+            If the file cannot be read, is no unit ledger, or was changed.
         """
         return read_book(path, cls, cls._check, "a unit ledger", _BOOK_BYTES)
 
     def _check(self) -> UnitBook:
-        """Return the book if its parts belong together, as they do not during a release."""
+        """Return the book after checking that its parts fit together, which they need not during a release."""
         for digests in (self.secrets, self.units, self.values):
             require(digests.shape[1:] == (DIGEST_BYTES,))
         n, n_secrets = len(self.units), len(self.secrets)
@@ -268,11 +268,11 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         write_book(path, self)
 
     def with_release(self, entry: UnitEntry) -> UnitBook:
-        """Book with one more release."""
+        """Return the book with one more release."""
         return self.__replace__(entries=(*self.entries, _EntryForm(**entry.to_dict())))
 
     def with_units(self, units: NDArray[np.uint8], secret: Codes) -> UnitBook:
-        """Book with more units, which have no releases yet."""
+        """Return the book with more units, which have no releases yet."""
         return self.__replace__(
             units=np.concatenate([self.units, units]),
             secret=np.concatenate([self.secret, secret]),

@@ -1,13 +1,14 @@
-"""Groups that meet the budget in the population of units, certified by units that did not choose them.
+"""Certificate that groups of units meet the budget in the population, from units that did not choose the groups.
 
-A fifth of the units, taken by their keyed digests, choose the channel and the blocks into which a group is to be
-split. What the others show decides whether it is: exact intervals of the shares of secrets in each block, against
-intervals of those in the first release. Units are independent draws; rows of one unit need not be, and do not count.
+A fifth of the units, the design units, choose the channel and the blocks into which a group is to be split; they are
+selected by their keyed digests. The other units decide whether the group is split: exact intervals of the shares of
+sensitive values in each block are compared with intervals of these shares in the first release. Units are independent
+draws; rows of one unit need not be, and do not count.
 
-Which groups there are depends on what passed before, so every split that could ever be tried has a share of the
-probability of error, fixed by the fifth alone. A group hands on what it has: to the test, to itself in case its
-blocks do not pass, to those of it who are absent, and the rest to its blocks. It never hands on more than it has, so
-the shares of all that could be tested add up to the probability of error at most: proof 5 in docs/theory/proofs.md.
+The existing groups depend on earlier tests, so every split that could ever be tried has a share of the error
+probability, which the design units alone determine. A group divides its share among the test, itself in case its
+blocks do not pass, its absent units, and its blocks. It never passes on more than it has, so the shares of all possible
+tests add up to at most the error probability: proof 5 in docs/theory/proofs.md.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ if TYPE_CHECKING:
 
     Bounds = tuple[Vector, Vector]
 
-# Of the probability of error, spent on P(s).
+# Share of the error probability that is spent on P(s).
 _FOR_PRIOR = 0.05
-# Of the share of a group, spent on the test of its blocks, kept if they do not pass, and kept by those who are absent.
+# Parts of a group's share: for the test of its blocks, for itself if they do not pass, and for its absent units.
 _FOR_TEST, _FAILED, ABSENT = 0.25, 0.05, 0.2
-# What blocks are to show on the units that choose them, times what the others have to show.
+# Evidence that the design units must predict for a block, as a multiple of the evidence required in the test.
 _SURE = 1.5
-# Below it the tails of exact intervals have too few digits.
+# Smallest level of a test, below which the tails of exact intervals have too few digits.
 _LEAST_LEVEL = 1e-12
 
 
 def is_design_unit(units: NDArray[np.uint8]) -> Mask:
-    """Mask of units that choose the groups, by their digests, shape (n_units,)."""
+    """Mask of the design units, which choose the groups, from the digests of units, shape (n_units,)."""
     return np.asarray(units[:, 0] < 256 * DESIGN_SHARE)
 
 
 def whole_share(confidence: float) -> float:
-    """Error probability of all groups together."""
+    """Share of the error probability for all groups together."""
     return (1 - confidence) * (1 - _FOR_PRIOR)
 
 
@@ -58,9 +59,10 @@ class Certificate:
     Attributes
     ----------
     counting : Counting
-        What they are held to besides, in counts of all units.
+        Rule that the blocks must also meet, in exact counts of all units.
     proven, expected : pair of ndarrays of shape (n_s,)
-        Between what P(s|block) must lie whatever P(s) is that the first release allows, and about, by those who choose.
+        Range for P(s|block) that is safe for every P(s) that the first release allows, and its prediction by the design
+        units.
     """
 
     counting: Counting
@@ -71,7 +73,7 @@ class Certificate:
     def from_counts(
         cls, counting: Counting, chosen: NDArray[np.int64], budget: Budget, confidence: float
     ) -> Certificate:
-        """Build from counts of units by sensitive value in the first release; ``chosen`` counts those who choose."""
+        """Make the certificate from counts of all units, and of design units (``chosen``), in the first release."""
         bounds, first = as_lift_budget(budget), counting.reference
         low, high = clopper_pearson(first, first.sum(), (1 - confidence) * _FOR_PRIOR / len(first))
         about = (chosen + 1) / (chosen.sum() + len(chosen))
@@ -81,13 +83,13 @@ class Certificate:
     def divide(
         self, secret: Codes, symbol: Codes, chooses: Mask, share: float, *, is_first: bool, is_stale: bool
     ) -> tuple[Codes, float]:
-        """Block of each present unit of a group, and the part of the group's error share passed on to the blocks.
+        """Return the block of each present unit of a group, and the part of the group's error share for the blocks.
 
-        The first units of all are one block untested: P(s) is theirs. One block of a later group is not tested either,
-        for it tells that a unit is here, and that alone.
+        All units of the first release together form a block without a test, because they define P(s). A single block of
+        a later group is not tested, either, because it only reveals that a unit is present.
         """
         no_block: Codes = np.zeros(len(secret), np.intp)
-        if chooses.sum() < self.counting.least:  # whatever the others are, so that no test of theirs was skipped
+        if chooses.sum() < self.counting.least:  # independent of the others' data
             return (no_block + 1, 1 - ABSENT) if is_first else (no_block, 1.0)
         wanted = self._choose_blocks(secret[chooses], symbol[chooses], int(symbol.max()) + 1, share)
         n_blocks = int(wanted.max()) + 1
@@ -102,10 +104,10 @@ class Certificate:
         return no_block, _FAILED
 
     def _shows(self, counts: NDArray[np.int64], level: float) -> bool:
-        """Return whether units (n_s, n_blocks) prove that every block is within the budget.
+        """Return whether counts of units, shape (n_s, n_blocks), prove that every block is within the budget.
 
-        One that is not makes a claim that is false; the first of them passes with probability ``level`` at most, so a
-        block needs no smaller one for all of its claims.
+        A block beyond the budget makes some claim false, and the first false claim passes with probability at most
+        ``level``. So a block needs no smaller level for all of its claims.
         """
         if level < _LEAST_LEVEL:
             return False
@@ -114,10 +116,11 @@ class Certificate:
         return bool((low >= least[:, None]).all() and (high <= most[:, None]).all())
 
     def _choose_blocks(self, secret: Codes, symbol: Codes, n_symbols: int, share: float) -> Codes:
-        """Block of each symbol: the block with least evidence is merged into another until all have enough.
+        """Choose the block of each symbol, by merging the block with the least evidence until all blocks have enough.
 
-        To one with which it does, if there is one that did not by itself, and the smallest of them; else to that with
-        which it shows most. Symbols that nobody has here who chooses go to the largest block.
+        The block is merged into one with which it has enough evidence: preferably a block that lacks evidence itself, and
+        the smallest of these. If there is none, it is merged into the block with which it has the most evidence. Symbols
+        without a design unit here go to the largest block.
         """
         seen, symbol_places = np.unique(symbol, return_inverse=True)
         labels, merged = np.arange(len(seen)), cell_counts(symbol_places, secret, len(seen), len(self.expected[0]))
@@ -142,6 +145,6 @@ class Certificate:
         return whole
 
     def _predict_evidence(self, counts: NDArray[np.int64]) -> Vector:
-        """Expected evidence of certifying units for blocks of the designing units, in nats; 0 for none."""
+        """Evidence, in nats, that the certifying units are expected to give for blocks of design units; 0 for none."""
         n = counts.sum(axis=0)
         return least_shown((counts + 0.5) / (n + 1), *self.expected, n * (1 - DESIGN_SHARE) / DESIGN_SHARE)

@@ -1,4 +1,4 @@
-"""Releases of tables with several rows per unit, month after month, with one budget per unit for all of them."""
+"""Ledger of releases of tables with several rows per unit, month after month, with one budget per unit for all."""
 
 from __future__ import annotations
 
@@ -43,41 +43,43 @@ _NO_NOISE = (
 
 @dataclass(frozen=True)
 class UnitLedger:
-    """Ledger for tables with several rows per unit (a patient, say), with one budget for all that a unit is released.
+    """Ledger for tables with several rows per unit, such as a patient, with one budget for all releases about a unit.
 
-    A unit may have many rows, in one table or in a table every month. The channel draws for each unit and value once
-    and for all, by a keyed function of both, so that a value that stays adds nothing. What changes is told given what
-    was released before: units that were released the same so far are a group, which is split by what they are released
-    next only into blocks of enough units, present now, that are within the budget; a row is anybody's of its block.
-    Where there is no such block, a row repeats what the group was printed before, and is withheld if there is nothing
-    to repeat, or if fewer than ``min_units`` units have so many rows. So for any unit, at any time, the secrets of all
-    units that were released the same, held against the shares of the first release, are within the budget: for these
-    units, in exact counts, whatever the distribution by which values change.
+    A unit may have many rows, in one table or in a table every month. The channel draws once for each unit and value,
+    by a keyed function of both, so that an unchanged value reveals nothing new. Changes are released depending on the
+    earlier releases: units with the same releases so far form a group, which the next release may only split into
+    blocks of enough present units that are within the budget. A released row is that of a random unit of the block. If
+    there is no such block, a row repeats an earlier release of the group; it is withheld if there is nothing to repeat,
+    or if fewer than ``min_units`` units have this many rows. So at any time, the sensitive values of all units with the
+    same releases, compared with the shares in the first release, are within the budget: for these units, in exact
+    counts, for any distribution by which values change.
 
-    The file is for the owner of the table only (mode 0600). It holds the key of the draws, digests of units under that
-    key, and what group and secret each has: as much as the table itself, so keep it where the table is kept.
+    The file is for the owner of the table only (mode 0600). It contains the key of the draws, digests of units under
+    this key, and the group and sensitive value of each unit. This is as sensitive as the table itself, so keep both
+    together.
 
-    With ``confidence`` this holds, at that confidence and for all releases together, also under the distribution that
-    units are drawn from independently, whatever it is: a fifth of the units, by their keyed digests, choose the channel
-    (that of the sanitizer's recipe on their rows) and the blocks, and the others have to prove each block. Rows of one
-    unit need not be independent. Choose the sanitizer before you look at what is told by `check`.
+    With ``confidence``, the budget also holds, at this confidence and for all releases together, in any population from
+    which the units are drawn independently. A fifth of the units, selected by keyed digests, choose the channel (by the
+    sanitizer's recipe on their rows) and the blocks, and the other units have to prove each block. Rows of a unit need
+    not be independent. Choose the sanitizer before you look at the result of `check`.
 
-    Not covered: that a unit is in a table, when, and with how many rows, which the released tables show; and what is
-    released without the ledger. It holds for these units, and promises nothing of the source they were drawn from.
+    The ledger does not cover whether, when and with how many rows a unit is in a table, which the released tables show,
+    nor releases without the ledger. Without ``confidence``, it covers these units and not their population.
 
     Parameters
     ----------
     path : path
-        The file; it is made if it is not there.
+        File of the ledger, which is created if it does not exist.
     budget : Budget or float, optional
-        Of all that a unit is released; a number is symmetric LIP in nats. Needed for a new file, and kept in it.
+        Budget of all releases about a unit; a number is symmetric LIP in nats. Required for a new file, which stores
+        it.
     unit : str, optional
-        Column that identifies individuals. Needed for a new file, and kept in it.
+        Column that identifies individuals. Required for a new file, which stores it.
     min_units : int
-        Least units that are released the same, of a new file.
+        Least number of units with the same releases, for a new file.
     confidence : float, optional
-        Between 0 and 1, of a new file: the budget also holds under the distribution that the units are drawn from, see
-        below. It takes a `LiftBudget`, an `LDPBudget` or a number.
+        Confidence, between 0 and 1, at which the budget also holds for the population of the units, for a new file. It
+        requires a `LiftBudget`, an `LDPBudget` or a number as budget.
 
     Attributes
     ----------
@@ -138,17 +140,17 @@ class UnitLedger:
         return len(UnitBook.read(self.path).releases)
 
     def remove_if_empty(self) -> None:
-        """Delete the file if nothing is recorded in it: a failed first release leaves no ledger behind."""
+        """Delete the file if it records nothing, so that a failed first release leaves no ledger behind."""
         with hold_lock(self.path):
             if self.path.exists() and not len(self):
                 self.path.unlink()
 
     def report(self) -> UnitReport:
-        """Report what all releases so far reveal about each unit, and what is left."""
+        """Report on the leakage of all releases so far about each unit, and on what is left."""
         return UnitBook.read(self.path).report()
 
     def groups(self, units: ArrayLike) -> Codes:
-        """Group number of each unit: units of one number were released the same. For the owner's eyes.
+        """Group number of each unit, for the owner: units with the same number have the same releases.
 
         Parameters
         ----------
@@ -158,7 +160,7 @@ class UnitLedger:
         Returns
         -------
         ndarray of int, shape (n,)
-            0 where a unit was told nothing so far, or is not known.
+            Group numbers; 0 for a unit without a release so far, or an unknown unit.
         """
         book = UnitBook.read(self.path)
         texts, number = row_texts({self.unit: np.asarray(units)}, [self.unit])
@@ -168,7 +170,7 @@ class UnitLedger:
         return unit_groups[number]
 
     def check(self, rows: Any, sanitizer: Designer) -> UnitReport:
-        """Report after one more release; nothing is recorded.
+        """Report on all releases after one more release, without recording it.
 
         Parameters
         ----------
@@ -190,22 +192,22 @@ class UnitLedger:
         Parameters
         ----------
         rows : DataFrame, pyarrow Table or array
-            With the unit column, the sensitive columns, which must be the same in all rows of a unit, and the public
-            ones.
+            Table with the unit column, the sensitive columns, which must be constant within a unit, and the public
+            columns.
         sanitizer : Sanitizer
-            Fitted, on these rows or on those of an earlier release.
+            Estimator that is fitted on these rows or on those of an earlier release.
 
         Returns
         -------
-        Same kind as rows, with the sanitized public columns only, rows in the same order without those withheld;
-        `report` says what they tell.
+        Table of the same kind as ``rows`` with the sanitized public columns only, and with rows in the same order,
+        without withheld ones; `report` measures the leakage.
 
         Raises
         ------
         LedgerError
-            If a unit has several secrets, or one that no unit of the first release had.
+            If a unit has several sensitive values, or one that no unit of the first release had.
         ColumnError
-            If a column is absent, or some rows do not say whose they are.
+            If a column is absent, or the unit is missing in some rows.
         """
         table, kind = Table.from_native(rows), Table.from_native(rows).kind
         with self.spending(table, sanitizer) as (release, random_words, codes):
@@ -223,9 +225,9 @@ class UnitLedger:
     ) -> Iterator[tuple[FittedRelease, RandomWords, NDArray[np.int32]]]:
         """Record a release while a block writes it, and remove the entry if the block fails.
 
-        It is recorded before the block, so that a process that is killed has spent and not saved. Where ``target`` has
-        changed when the block fails, the release stays recorded, for somebody may have it. Another release waits for
-        the block to end.
+        The release is recorded before the block runs, so that a killed process has spent its budget. If ``target`` has
+        changed when the block fails, the release stays recorded, because somebody may have it. Another release waits
+        for the block to end.
 
         Parameters
         ----------
@@ -233,11 +235,11 @@ class UnitLedger:
         sanitizer : Sanitizer
             Fitted.
         target : path, optional
-            What the block writes.
+            Path that the block writes.
 
         Yields
         ------
-        FittedRelease, random words, and the released symbol of each row, -1 of one that is withheld
+        FittedRelease, random words, and the released symbol of each row, -1 for a withheld row
         """
         with hold_lock(self.path):
             before = UnitBook.read(self.path)
@@ -257,9 +259,9 @@ class UnitLedger:
 
 
 def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tuple[FittedRelease, RandomWords]:
-    """Fitted release of a sanitizer, and the noise to draw it, which differs for every release of one key.
+    """Return the fitted release of a sanitizer, and its noise, which differs between releases with the same key.
 
-    Under a confidence it is that of its recipe on rows of the units that choose, for the others must not.
+    Under a confidence, the recipe is fitted on rows of the design units only, because the others must not choose.
     """
     refuse_noisy(sanitizer, _NO_NOISE)
     if not hasattr(sanitizer, "bare_release"):
@@ -277,7 +279,7 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
         return release, words
     table = rows if isinstance(rows, Table) else Table.from_native(pa.table(dict(rows)))
     if recipe.confidence is not None:
-        recipe = recipe.with_changes(confidence=None)  # of rows, which are no independent draws
+        recipe = recipe.with_changes(confidence=None)  # it treats rows as independent draws
     chosen = MemoryTable(design_unit_rows(book, table))
     layout = recipe.learn_layout(recipe.roles(chosen), chosen, PLAIN)
     fitted = recipe.design(layout, chosen.count(layout, "shuffle"), FitOptions(is_priced=False))

@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
 
-# Releases to come, from which on there is no end to them.
+# Number of further releases from which on it is reported as unlimited.
 _MANY = 1000
 
 
 @dataclass(frozen=True)
 class UnitEntry:
-    """One release of units.
+    """Figures of one release of units.
 
     Attributes
     ----------
     n_rows, n_withheld, n_again : int
-        Rows released; rows withheld, of which there is nothing to print; and released rows that repeat what the group
-        of the unit was printed before.
+        Number of released rows; of rows withheld because nothing may be released; and of released rows that repeat an
+        earlier release of the unit's group.
     n_units, n_new : int
-        Units of the table, and those that were not there before.
+        Number of units in the table, and of those without earlier releases.
     kept : mapping of str to float
-        I(X_j; released row) / H(X_j) of each public symbol's column among the rows, less about what chance adds.
+        I(X_j; released row) / H(X_j) of each public column among the rows, minus approximately the part due to chance.
     least_log_lift, largest_log_lift : float
-        Of what one row of the release tells by itself, held against the shares of its rows, nats; exact over who is
-        drawn from each block.
+        Log-lift of a single released row, compared with the shares among the rows, in nats; averaged exactly over the
+        random unit of each block.
     room : float
-        Mean over all units, after the release, of log(units that were released the same / least allowed), nats.
+        Mean over all units, after the release, of log(units with the same releases / least allowed), in nats.
     """
 
     n_rows: int
@@ -53,13 +53,13 @@ class UnitEntry:
     room: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry as plain values; infinite figures are texts."""
+        """Return the entry as plain values; infinite figures are text."""
         figures = {name: exact(value) for name, value in vars(self).items() if isinstance(value, float)}
         return {**vars(self), "kept": dict(self.kept), **figures}
 
 
 def log_extremes(lifts: Vector) -> tuple[float, float]:
-    """Logarithms of the least and the largest lift; -inf for 0."""
+    """Logarithms of the smallest and the largest lift; -inf for 0."""
     log_lifts = logs(lifts)
     return float(log_lifts.min()), float(log_lifts.max())
 
@@ -76,13 +76,15 @@ class UnitReport:
     min_units : int
         Least units that may be released the same.
     confidence : float or None
-        With which the budget also holds under the distribution that the units are drawn from.
+        Confidence at which the budget also holds for the population of the units.
     n_units, n_groups, least_units : int
-        Units known; groups of units that were released the same; units of the least group when it was made.
+        Number of known units; of groups of units with the same releases; and of units in the smallest group when it was
+        made.
     least_log_lift, largest_log_lift : float
-        Of log P(s|all that a unit was released)/P(s), nats, P(s) being the shares among the units of the first release.
+        Extremes of log P(s|all releases about a unit)/P(s), in nats, where P(s) is the share among the units of the
+        first release.
     excess : float
-        By how much the worst group is over the budget; at most 0 where all are within it.
+        Excess of the worst group over the budget; at most 0 if all groups are within it.
     information : float
         I(S; group) in nats, among all units.
     releases : tuple of UnitEntry
@@ -103,24 +105,24 @@ class UnitReport:
 
     @property
     def ok(self) -> bool:
-        """True if everything that was released for any unit is within the budget."""
+        """True if all releases together are within the budget for every unit."""
         return self.excess <= VERDICT_TOLERANCE
 
     @property
     def room(self) -> float:
-        """Mean over the units of the nats by which their groups can still be split."""
+        """Room for further splits of the groups, in nats, on average over the units."""
         return self.releases[-1].room if self.releases else math.inf
 
     @property
     def more_releases(self) -> float:
-        """Releases until groups cannot be split further, at the mean pace so far; inf if there was none."""
+        """Number of releases until groups cannot be split further, at the mean pace so far; inf without any split."""
         if not self.releases:
             return math.inf
         paid = math.log(max(self.releases[0].n_units / self.min_units, 1.0)) - self.room
         return len(self.releases) * self.room / paid if paid > 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values; infinite figures are texts."""
+        """Return the report as plain values; infinite figures are text."""
         figures = {**vars(self), "room": self.room, "more_releases": self.more_releases}
         return {
             "ok": self.ok,

@@ -1,4 +1,4 @@
-"""Rows of a table as units, sensitive values and kept symbols, and the release of each."""
+"""Release of the rows of a table by unit: units, sensitive values, lasting draws, and released symbols."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from sanitize.release.release import FittedRelease
     from sanitize.tables.frame import Table
 
-# Lane of the random source above all that print: whose symbol a unit is released as.
+# Lane of the random source, above those for writing values, that chooses the unit whose symbol is released.
 _BLOCK_LANE = 1 << 21
 
 
 def release_rows(
     book: UnitBook, release: FittedRelease, table: Mapping[str, Any], random_words: RandomWords
 ) -> tuple[UnitBook, NDArray[np.int32]]:
-    """Book with one more release, and the released symbol of each row of a table, -1 for a withheld row.
+    """Return the book with one more release, and the released symbol of each row of a table, -1 if withheld.
 
-    A row is drawn through the channel of the release as its unit is always drawn for that value. Several rows of a unit
-    are told one after another. Equal ones are no exception: that they are equal would tell something, too. Rows beyond
-    the most that ``min_units`` units have are withheld.
+    A row is drawn through the channel with the lasting random word of its unit and value. Several rows of a unit are
+    released one after another, even equal ones, because their equality would reveal something, too. Rows
+    beyond the number of rows that at least ``min_units`` units have are withheld.
 
     Raises
     ------
     ColumnError
-        If a column is absent, the unit is missing in some rows, or it is released or sensitive itself.
+        If a column is absent, the unit is missing in some rows, or the unit column is public or sensitive.
     LedgerError
-        If a unit has several secrets, or one that the first release had not, or no row may be printed.
+        If a unit has several sensitive values, or one that the first release did not have, or no row may be released.
     """
     book, unit, n_new = _identify_units(book, release, table)
     codes, channel = release.encode(table)[0], release.channel
@@ -81,9 +81,9 @@ def release_rows(
 
 
 def _number_values(book: UnitBook, outputs: Alphabet) -> tuple[UnitBook, Codes, Codes]:
-    """Return the book with the values that can be released, the number of each symbol's value, and the inverse.
+    """Return the book with the values that can be released, the number of each symbol's value, and the inverse map.
 
-    Both end with -1, so that -1 as a place stands for nothing in either.
+    Both maps end with -1, so that the index -1 stands for no value in either.
     """
     digests = text_digests(book.key, [f"printed:{text}" for text in _symbols(outputs)])
     value = digest_numbers(book.values, digests)
@@ -98,18 +98,18 @@ def _number_values(book: UnitBook, outputs: Alphabet) -> tuple[UnitBook, Codes, 
 def _partition_groups(
     book: UnitBook, units: Codes, source_symbols: Codes, drawn: NDArray[np.int32], earlier_symbols: Codes
 ) -> tuple[Codes, Vector]:
-    """Block of each unit, 0 for one that is released nothing new; and the rest of each group's error share."""
+    """Return the block of each unit, 0 if nothing new is released, and the rest of each group's error share."""
     counting, is_first = Counting(book.sizes[0], book.budget, book.least), len(book.sizes) == 1
     proof = book.confidence and Certificate.from_counts(counting, book.chosen, book.budget, book.confidence)
     sizes = np.bincount(book.group, minlength=len(book.sizes))
-    sizes[0] += 1  # for those who are still to come
+    sizes[0] += 1  # for units that are new in later releases
     printed_sources = np.where(earlier_symbols >= 0, source_symbols[earlier_symbols], -1)
     secret, symbol, group = book.secret[units], source_symbols[drawn], book.group[units]
     chooses, order = is_design_unit(book.units[units]), np.argsort(group, kind="stable")
     blocks, error_shares = np.zeros(len(units), np.intp), np.ones(len(book.sizes))
     for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
         number, of_members = int(group[members[0]]), (secret[members], symbol[members])
-        # Whether one block would part those who are here from those who are not, and say nothing new.
+        # Whether a single block would only separate present units from absent ones and show nothing new.
         is_known = bool(np.isin(symbol[members], printed_sources[number]).all())
         is_stale = is_known and len(members) < sizes[number]
         if proof:
@@ -123,14 +123,14 @@ def _partition_groups(
 
 
 def _record_turn(book: UnitBook, units: Codes, blocks: Codes, printed: Codes, error_shares: Vector) -> UnitBook:
-    """Book after some units were released one value each; a block that is the whole group is no new one.
+    """Return the book after a value of each of some units was released; a block that is a whole group is not new.
 
-    A group keeps the part of its share that ``error_shares`` says; of those who were told something new, each new group
-    has as much of it as it has of the units that choose, and those who were absent keep some.
+    ``error_shares`` has the part of its error share that each group keeps. Of the rest, each new group gets a part in
+    proportion to its design units, and absent units keep a part.
     """
     samples, shares = book.said, book.shares * error_shares
     if not book.releases and len(book.sizes) == 1:
-        samples = _sample(printed)[None, :]  # for whoever comes later
+        samples = _sample(printed)[None, :]  # for units that come later
     served = np.flatnonzero(blocks)
     if not len(served):
         return book.__replace__(said=samples, shares=shares)
@@ -158,7 +158,7 @@ def _record_turn(book: UnitBook, units: Codes, blocks: Codes, printed: Codes, er
 
 
 def _sample(printed: Codes) -> Codes:
-    """Sample of the released values, whose order is random."""
+    """Return a sample of the released values, which are in random order."""
     return printed[np.arange(SAMPLE) * len(printed) // SAMPLE]
 
 
@@ -218,7 +218,7 @@ def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes
 
 
 def design_unit_rows(book: UnitBook, table: Table) -> Table:
-    """Rows of the units that choose."""
+    """Rows of the design units."""
     texts, unit = row_texts(table, [book.unit])
     chosen = np.flatnonzero(is_design_unit(unit_digests(book, texts))[unit])
     if not len(chosen):
@@ -230,18 +230,18 @@ def design_unit_rows(book: UnitBook, table: Table) -> Table:
 
 
 def unit_digests(book: UnitBook, texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Digests of units by their texts, shape (n, 16)."""
+    """Keyed digests of units from their texts, shape (n, 16)."""
     return text_digests(book.key, [f"unit:{text}" for text in texts])
 
 
 def digest_numbers(book_digests: NDArray[np.uint8], digests: NDArray[np.uint8]) -> Codes:
-    """Number of each digest among the known ones, -1 if unknown."""
+    """Position of each digest among the known ones; -1 if unknown."""
     number = {bytes(row): place for place, row in enumerate(book_digests)}
     return np.array([number.get(bytes(row), -1) for row in digests], np.intp)
 
 
 def row_texts(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], Codes]:
-    """Distinct rows of some columns as texts, equal for equal values of any type; and the number of each row's text."""
+    """Distinct rows of some columns as texts, equal for equal values of any type; and each row's text by position."""
     levels, codes = [], []
     for name in names:
         values, column_codes = factorize(as_arrow(table[name], name), name)
@@ -252,18 +252,18 @@ def row_texts(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str]
 
 
 def _plain(values: Sequence[Any]) -> list[str | None]:
-    """Values as texts, the same whether a column holds numbers or their digits; the last one stands for missing."""
+    """Convert values to texts, which are the same for numbers and their digits; the last text stands for missing."""
     whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
     return [*map(str, whole), None]
 
 
 def _rows_as_texts(levels: Sequence[list[str | None]], rows: NDArray[np.int32]) -> list[str]:
-    """Rows of codes as texts that differ for different rows."""
+    """Convert rows of codes to texts that differ for different rows."""
     return [json.dumps([level[code] for level, code in zip(levels, row, strict=True)]) for row in rows]
 
 
 def _lasting_draws(book: UnitBook, channel: Channel, unit: Codes, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Output of the channel for each row, the same for all rows of a unit and value, now and later."""
+    """Draw the output of the channel for each row, always the same for the same unit and value."""
     pairs, pair = np.unique(unit * np.int64(channel.n_inputs) + codes, return_inverse=True)
     of_unit, x = np.divmod(pairs, channel.n_inputs)
     used, value = np.unique(x, return_inverse=True)
@@ -279,7 +279,7 @@ def _symbols(alphabet: Alphabet) -> list[str]:
 
 
 def _turns(unit: Codes) -> list[Codes]:
-    """First row of each unit, then the second row of each unit that has one, and so on."""
+    """Yield the first rows of all units, then the second rows of all units that have one, and so on."""
     order = np.argsort(unit, kind="stable")
     starts = np.r_[True, np.diff(unit[order]) != 0]
     turn = np.arange(len(unit)) - np.flatnonzero(starts)[np.cumsum(starts) - 1]
@@ -288,7 +288,7 @@ def _turns(unit: Codes) -> list[Codes]:
 
 
 def _column_shares(channel: Channel, codes: NDArray[np.int32], released: NDArray[np.int32]) -> dict[str, float]:
-    """Share I(X_j;Y)/H(X_j) of each column among rows, less its expectation by chance [Miller-Madow]."""
+    """Share I(X_j;Y)/H(X_j) of each column among rows, minus its expectation by chance [Miller-Madow]."""
     shares = {}
     for name, of_symbol in zip(channel.inputs.columns, channel.inputs.codes.T, strict=True):
         x = of_symbol[codes]

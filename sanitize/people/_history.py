@@ -275,7 +275,7 @@ class _Units:
     n: int
 
     def groups(self, column: ArrowColumn, name: str, most: int, shares: Vector) -> ClassColumn:
-        """Learn groups of the values of a column, counting each unit once, so that frequent values belong to many units."""
+        """Learn groups of a column's values, counting each unit once, so that frequent values belong to many units."""
         values, codes = ascending(column, name)
         places = np.where(codes < 0, len(values), codes)
         once = np.unique(self.of_row * (len(values) + 1) + places) % (len(values) + 1)

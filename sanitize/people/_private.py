@@ -1,4 +1,4 @@
-"""Differential privacy of units: one record per unit, made from its own rows, and rows generated from a model of these."""
+"""Differential privacy of units: one record per unit, from its own rows, and rows generated from a model of records."""
 
 from __future__ import annotations
 

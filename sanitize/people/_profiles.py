@@ -42,10 +42,11 @@ class Child:
     Parameters
     ----------
     order : str, optional
-        Column of numbers, dates or times that orders the rows of each owner; by default the order in the table. Generated
-        rows get the column from a first value of each owner and the differences.
+        Column of numbers, dates or times that orders the rows of each owner; by default the order in the table.
+        Generated rows get the column from a first value of each owner and the differences.
     key : str, optional
-        Column that identifies the owner of each row; by default the key of the units. Rows without a value have no owner.
+        Column that identifies the owner of each row; by default the key of the units. It may be missing in rows without
+        an owner.
     parent : str, optional
         Name of the table of the owners; by default the root.
     id : str, optional
@@ -162,7 +163,7 @@ class OwnedRows:
         return as_ordered(columns[self.count], self.count)[0].clip(0).astype(np.intp)
 
     def shares(self, profile: Mapping[str, Any], n: int) -> dict[str, dict[str, Vector]]:
-        """Shares of values among the rows of n generated owners, for columns with such shares in the owners' profile."""
+        """Shares of values among the rows of n generated owners, for columns with such shares in owners' profiles."""
         result: dict[str, dict[str, Vector]] = {}
         for name in self.columns:
             start = f"{self.name}: share of {name} = "

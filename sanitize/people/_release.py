@@ -53,14 +53,14 @@ Tables: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 class UnitRelease:
     """Release tables in which a unit, such as a person, has several rows, with a budget for whole units.
 
-    The rows of a unit are summarized in a profile, and a latent class is drawn given the profile. The channel is designed
-    and certified on classes, with one row per unit, and releases one class for each unit. For this class a model
-    generates a profile, and then rows of each table, given the profile, the previous row and other columns. All rows of
-    a unit are drawn from its one released class, so together they reveal no more about the sensitive value than the
-    class does (data processing): the budget holds for readers of a whole history. The models are learned from patterns
-    that many units share, which is measured, not proven, as for single rows. With ``record_dp``, everything except the
-    symbols is differentially private when one unit, with all of its rows, is replaced by another: one record per unit is
-    counted with noise. Columns of children are declared as ``table: column``.
+    The rows of a unit are summarized in a profile, and a latent class is drawn given the profile. The channel is
+    designed and certified on classes, with one row per unit, and releases one class for each unit. For this class a
+    model generates a profile, and then rows of each table, given the profile, the previous row and other columns. All
+    rows of a unit are drawn from its one released class, so together they reveal no more about the sensitive value than
+    the class does (data processing): the budget holds for readers of a whole history. The models are learned from
+    patterns that many units share, which is measured, not proven, as for single rows. With ``record_dp``, everything
+    except the symbols is differentially private when one unit, with all of its rows, is replaced by another: one record
+    per unit is counted with noise. Columns of children are declared as ``table: column``.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class UnitRelease:
         recipe = self._recipe.with_changes(public=public, sensitive=list(secrets), summaries=root.summary_names)
         flat, extra_columns = None, dict[str, pa.Array]()
         if recipe.record_dp is not None:
-            flat = FlatRecords.from_units(root, recipe.with_changes(public=None))  # facts on columns outside the profiles, too
+            flat = FlatRecords.from_units(root, recipe.with_changes(public=None))  # all columns
             recipe, extra_columns = flat.recipe, flat.columns
         for rows in root.below if flat is None else ():
             refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.summary_names}))
@@ -277,7 +277,7 @@ class UnitRelease:
 
     @cached_property
     def report_(self) -> LeakageReport:
-        """Report of the fit or, after a release, of the release; reading the former computes what a ledger would record."""
+        """Report of the fit or, after a release, of that; reading the former computes what a ledger would record."""
         history = None if self.ledger is None else self.ledger.check(self._told, self._designer)
         return self._make_report([], history)
 

@@ -127,7 +127,7 @@ class Drafts:
         return self._is_quick(self.mechanism) and not (is_long and (self.report.n_rows or 0) > _ROWS_TO_TRY)
 
     def places(self) -> list[Place]:
-        """Return the drafts to design: the policy's mechanism first, and for each mechanism the loosest budget first."""
+        """Return the drafts to design, the policy's own mechanism first, from the loosest budget on."""
         loosest_first = self.multiples[::-1]
         own_places = [(self.mechanism, multiple) for multiple in loosest_first] if self.has_curves else []
         alternative_places = [(name, multiple) for multiple in loosest_first for name in self.alternatives]
@@ -483,7 +483,7 @@ def _no_confidence(policy: Policy) -> Iterator[_Change]:
 
 
 def _joins(policy: Policy, columns: Mapping[str, Any], surveys: Mapping[str, ColumnSurvey]) -> Iterator[_Change]:
-    """Yield changes that join rare sensitive values, fewest first; columns of many numbers or dates need bins instead."""
+    """Yield changes that join rare sensitive values, fewest first; many distinct numbers or dates need bins instead."""
     last: dict[str, Any] = {}
     for share in (0.01, 0.03, 0.1):
         joined = rare_values(policy, {name: columns[name] for name in policy.sensitive}, share)
