@@ -20,8 +20,8 @@ def load_survey() -> pd.DataFrame:
     """Generate a survey of 30,000 people at work: occupation, hours, pay, days of sickness, depression.
 
     Usual choice: `depression` is sensitive, everything else is public. The release serves to decide where a programme
-    against sickness begins: people who work in shifts are ill more often, and so are people with depression, who are more
-    frequent among shift workers. The rows are drawn independently from one distribution, so `confidence=` is valid.
+    against sickness begins: people who work in shifts are ill more often, and so are people with depression, who are
+    more frequent among shift workers. Rows are drawn independently from one distribution, so `confidence=` is valid.
 
     Returns
     -------

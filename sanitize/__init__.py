@@ -1,8 +1,8 @@
 """Release tables without giving away their sensitive columns.
 
 ``sanitize`` learns the joint distribution of sensitive and public columns, designs a privacy channel that keeps every
-released symbol within a budget on the lift P(s|y)/P(s), releases the public columns through it, and reports
-what leaks and what was kept. Levels are in nats; axes are in the order S (sensitive), X (public), Y (released).
+released symbol within a budget on the lift P(s|y)/P(s), releases the public columns through this channel, and reports
+leakage and utility. Levels are in nats; axes are in the order S (sensitive), X (public), Y (released).
 
 Estimators
     Watchdog, SubsetMerging, SubsetRandomResponse, OptimalRandomResponse, RandomizedResponse, ExponentialChannel,
@@ -17,7 +17,7 @@ Distributions, channels, reports
 Mechanisms, from a distribution to a channel
     watchdog, subset_merging, subset_random_response, optimal_random_response, randomized_response,
     exponential_channel, gaussian_channel
-Lift and its measures, one value a symbol
+Lift and its measures, one value per symbol
     lift, log_lift, max_lift, min_lift, l1_lift, chi2_lift, alpha_lift, l1_lift_inverse, chi2_lift_inverse,
     alpha_lift_inverse
 Measures of a distribution, one value
@@ -26,17 +26,17 @@ Measures of a distribution, one value
 Notions of a channel
     approximate_dp, renyi_dp, identifiability, channel_capacity
 
-More is in the folders below, each an attribute right after ``import sanitize``: ``sanitize.core`` (distributions,
+Further functions are in subpackages, which are attributes after ``import sanitize``: ``sanitize.core`` (distributions,
 channels, lifts and budgets), ``sanitize.auditing`` (attacks, verification, analyses), ``sanitize.over_time`` (ledgers),
 ``sanitize.people`` (linked tables), ``sanitize.engines`` (files, Dask, Spark, databases) and ``sanitize.theory``.
-``import sanitize.pandas`` adds ``df.sanitize``, ``import sanitize.polars`` the same for polars. ``help`` of any name
-shows its parameters and an example: ``help(sanitize.SubsetMerging)``.
+``import sanitize.pandas`` adds ``df.sanitize`` to pandas frames, ``import sanitize.polars`` to polars frames. ``help``
+of any name shows its parameters and an example: ``help(sanitize.SubsetMerging)``.
 """
 
 import lazy_loader
 
 from sanitize._version import __version__ as __version__
 
-# Rooms are imported when a name is first used, so that `import sanitize` stays light. There is no `__all__`: with
-# one, `help` would print every class whole.
+# Subpackages are imported when a name is first used, so that `import sanitize` is fast. There is no `__all__`,
+# because with one, `help` would show every class in full.
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)

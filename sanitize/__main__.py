@@ -1,7 +1,7 @@
-"""``python -m sanitize`` is the ``sanitize`` command.
+"""Entry point of ``python -m sanitize``, which runs the ``sanitize`` command.
 
-Ctrl-C before this file runs, while Python starts and reads the front page of the package (some hundredths of a second),
-is Python's own to answer, and it answers with a traceback.
+Before this file runs, while Python starts and imports the package (for some hundredths of a second), Ctrl-C gives a
+traceback of Python itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _INTERRUPTED = "sanitize: interrupted; nothing was written"
 
 
 def main() -> int:
-    """Run the command; Ctrl-C ends it with one line, even while the library is still loading.
+    """Run the command, which Ctrl-C ends with one line, even while the library is being imported.
 
     Returns
     -------
@@ -27,7 +27,7 @@ def main() -> int:
         os.write(2, f"{_INTERRUPTED}\n".encode())
         os._exit(130)
 
-    # An exception that is raised within an import may be swallowed by it, or made an error of another kind.
+    # An exception during an import may be swallowed, or replaced by another error.
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_ours:
         signal.signal(signal.SIGINT, stop)

@@ -1,3 +1,3 @@
-"""Version of the package, stated here only."""
+"""Version of the package, which is defined only here."""
 
 __version__ = "0.1.0"

@@ -1,8 +1,8 @@
-"""Exceptions and warnings of the library; each carries the objects that it is about.
+"""Exceptions and warnings of the library, with the objects concerned as attributes.
 
-Messages name the column or parameter, what was expected and what to do. They never hold a record or a
-sensitive symbol, because a log is a release too; witnesses travel as attributes, which are typed `Any` because
-this file stands below all others: the docstrings name their classes.
+Messages name the column or parameter, the rule and the remedy. They never contain a record or a sensitive symbol,
+because a log is a release too; witnesses are attributes. Attributes are typed `Any`, because this file must not
+import the others; the docstrings name their classes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-# Names that a sentence lists: a table may have 20,000.
+# Most names that a sentence lists, because a table may have 20,000 columns.
 _MOST_NAMED = 10
 
 
@@ -30,7 +30,7 @@ class SanitizeError(Exception):
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions are pickled by a call with their message, which is not what all of these are made from.
+        # By default, exceptions are unpickled by a call with their message, which some of these classes do not take.
         return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
@@ -39,7 +39,7 @@ class InvalidDistribution(SanitizeError, ValueError):
 
     @classmethod
     def expected_joint(cls, given: object) -> InvalidDistribution:
-        """Error for another value where a distribution is expected."""
+        """Make the error for a value that is not the expected distribution."""
         return cls(
             f"expected a JointDistribution, got {type(given).__name__}; JointDistribution.from_matrix makes one of a "
             "matrix of probabilities (n_s, n_x), from_frame of a table"
@@ -51,7 +51,7 @@ class InvalidChannel(SanitizeError, ValueError):
 
     @classmethod
     def no_channel(cls, given: object) -> InvalidChannel:
-        """Error for another value where a channel is expected."""
+        """Make the error for a value that is not the expected channel."""
         return cls(
             f"expected a Channel, got {type(given).__name__}; Channel.from_matrix makes one of a matrix (n_x, n_y), "
             "and a fitted sanitizer has its own in channel_"
@@ -100,7 +100,7 @@ class ColumnError(SanitizeError, ValueError):
     Attributes
     ----------
     column : str or None
-        The column concerned; None where there are several.
+        Column concerned; None if there are several.
     absent_columns : tuple of str
         Columns that the table does not have.
     """
@@ -112,7 +112,7 @@ class ColumnError(SanitizeError, ValueError):
 
     @classmethod
     def absent(cls, absent: Sequence[object], columns: Iterable[object]) -> ColumnError:
-        """Error for all columns that the table lacks, with the nearest names; ``column`` is set for a single one."""
+        """Make the error for columns that the table lacks, with similar names; ``column`` is set for a single one."""
         wanted, names = [str(name) for name in absent], [str(name) for name in columns]
         if len(wanted) == 1:
             near = get_close_matches(wanted[0], names, n=3)
@@ -126,12 +126,12 @@ class ColumnError(SanitizeError, ValueError):
 
 
 def in_words(names: Sequence[object]) -> str:
-    """Names in a sentence: the first ones, and whether there are more."""
+    """List the first names for a sentence, with dots if there are more."""
     return ", ".join([*map(repr, names[:_MOST_NAMED]), *["..."] * (len(names) > _MOST_NAMED)])
 
 
 def _has(names: Sequence[str]) -> str:
-    """First names of the columns that a table has."""
+    """Describe the columns of a table by their first names."""
     return f"the table has {in_words(names) or 'no columns'}."
 
 
@@ -143,7 +143,7 @@ class UnknownSymbol(SanitizeError, ValueError):
     columns : tuple of str
         The public columns.
     n_rows : int
-        How many rows hold an unknown symbol.
+        Number of rows with an unknown symbol.
     """
 
     def __init__(
@@ -190,12 +190,12 @@ class BudgetExceeded(SanitizeError):
         super().__init__(
             f"the release exceeds its budget {report.budget!r} by {excess:.4g} nats; nothing was released. "
             "Loosen the budget (the lower bound first when some cells are empty), merge rare values "
-            "with min_count, or release fewer columns (those that are kept as they are first)."
+            "with min_count, or release fewer columns (drop kept columns first)."
         )
 
 
 class NothingToProtect(SanitizeError, ValueError):
-    """The sensitive columns have one value in all rows, so a limit protects nothing, and nothing is released.
+    """The sensitive columns have one value in all rows, so there is nothing to protect, and nothing is released.
 
     Attributes
     ----------
@@ -218,15 +218,15 @@ class LedgerExceeded(BudgetExceeded):
     Attributes
     ----------
     report : LeakageReport
-        Of all of them together.
+        Report on all releases together.
     witness : tuple
         The sensitive and the released symbols where the excess is largest. Internal: do not log it.
     budget : Budget
-        Of the ledger. The report's own is smaller where some releases count by a bound.
+        Budget of the ledger. The report's own budget is smaller if some releases count by a bound.
     n_recorded : int
-        Releases recorded.
+        Number of recorded releases.
     left : float or None
-        How far, in nats, the recorded releases alone are from the budget; None where that was only bounded.
+        Distance, in nats, of the recorded releases from the budget; None if there is only a bound on it.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class RowOrderLeak(SanitizeError):
     Attributes
     ----------
     where : str
-        Where it shows: in blocks of so many rows, in every second row, between rows 1 apart, or beside both neighbours.
+        Pattern that reveals S: in blocks of n rows, in every second row, between rows 1 apart, or by both neighbours.
     """
 
     def __init__(self, where: str) -> None:
@@ -293,7 +293,7 @@ class VerificationFailed(SanitizeError):
     Attributes
     ----------
     verification : Verification
-        Every check with what it found.
+        Results of all checks.
     """
 
     def __init__(self, verification: Any) -> None:
@@ -308,7 +308,7 @@ class ReleaseRefuted(SanitizeError):
     Attributes
     ----------
     judgement : Judgement
-        Every attack with what it found.
+        Results of all attacks.
     """
 
     def __init__(self, judgement: Any) -> None:
@@ -319,14 +319,13 @@ class ReleaseRefuted(SanitizeError):
 class UselessRelease(SanitizeError):
     """A release would show almost nothing about the table, so nothing is written.
 
-    Each of its columns keeps less than 5 % of its information, shuffled generated rows keep less than 5 % of
-    the relations between columns, on average, or no combination of values is shared by as many rows as ``min_count``
-    asks for.
+    Either each of its columns keeps less than 5 % of its information, or shuffled generated rows keep less than 5 % of
+    the relations between columns, on average, or no combination of values has at least ``min_count`` rows.
 
     Attributes
     ----------
     report : LeakageReport or None
-        Of the release that was not written; None where no combination may be released.
+        Report on the release that was not written; None if no combination may be released.
     """
 
     def __init__(self, report: Any, words: str, advice: str) -> None:
@@ -339,10 +338,10 @@ class UnseenSymbolWarning(UserWarning):
 
 
 class ReleaseWarning(UserWarning):
-    """A release is less private than it looks, and the report says why."""
+    """A release is less private than it looks, for a reason stated in the report."""
 
 
-# All errors and warnings are for users, and nothing else here is.
+# The public names are all errors and warnings.
 __all__ = [
     name
     for name, kind in list(globals().items())

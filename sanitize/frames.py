@@ -1,4 +1,4 @@
-"""Releases of data frames, as one plain function and as methods of `df.sanitize`."""
+"""Releases of data frames, by functions and by methods of `df.sanitize`."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ Parameters = ParamSpec("Parameters")
 
 
 def release(df: Frame, sanitizer: Sanitizer) -> Frame:
-    """Release a frame: learn from its rows, design a channel within the budget, draw every row.
+    """Release a frame: learn from its rows, design a channel within the budget, and draw every row.
 
     Parameters
     ----------
     df : pandas or polars DataFrame, or pyarrow Table
     sanitizer : Sanitizer
-        An estimator with its parameters. It is fitted on this frame; to release other rows through the same channel,
+        Estimator with its parameters, which is fitted on this frame. To release other rows through the same channel,
         call its ``transform``.
 
     Returns
     -------
     Frame of the same kind
-        The sanitized public columns, rows in the same order; `last_report` gives its report.
+        Frame with the sanitized public columns and rows in the same order; `last_report` returns its report.
 
     Raises
     ------
@@ -73,13 +73,13 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
     if isinstance(df, (str, PathLike)):
         raise InvalidParameter("release takes a DataFrame; files are released by release_file")
     released: Frame = sanitizer.fit(df).transform(df)
-    # What somebody who prints no report would miss.
+    # Warnings that a user who reads no report would miss.
     cautions = []
     lack = sanitizer.report_.lack
     if sanitizer.report_.useless and lack is not None:
         cautions.append(f"next to nothing is kept of most columns: {lack.advice}")
     index = getattr(released, "index", None)
-    if getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":  # numbers of rows tell their order at most
+    if getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":  # row numbers reveal at most the order
         cautions.append(
             "the index of the released frame is the source's and may identify; reset_index(drop=True) drops it"
         )
@@ -100,23 +100,23 @@ def audit(
     public : str or list of str, optional
         All other columns by default.
     pipeline : estimator of scikit-learn, optional
-        A fitted Pipeline, ColumnTransformer or FeatureUnion, nested at will, in place of ``public``. All that it hands
-        out of these rows is measured together: each sanitizer draws by itself, given its own columns, and a column that
-        reaches any other step, or the output, counts as itself. What comes after is made of that and tells no more.
-        What stands before a sanitizer is applied to the rows.
+        A fitted Pipeline, ColumnTransformer or FeatureUnion, possibly nested, in place of ``public``. Its whole output
+        for these rows is measured jointly. Each sanitizer draws independently, given its own columns, and a column that
+        reaches any other step, or the output, counts as released unchanged. Later steps only transform this output and
+        reveal no more. Steps before a sanitizer are applied to the rows.
 
     Returns
     -------
     LeakageReport
-        Without a budget: it only measures. Of a pipeline ``to_frame("parts")`` has what each sanitizer and each column
-        tells by itself.
+        Report without a budget, which only measures. For a pipeline, ``to_frame("parts")`` has the leakage through each
+        sanitizer and each column alone.
 
     Raises
     ------
     ColumnError
-        If a column holds a different value in most rows, or all together have too many combinations.
+        If a column has a different value in most rows, or the columns together have too many combinations.
     InvalidParameter
-        If a step has a sanitizer inside and is none of those named, or two sanitizers draw from one key or seed.
+        If a step of another kind contains a sanitizer, or two sanitizers draw from the same key or seed.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def audit(
     >>> round(report.summary["max_log_lift"], 3)
     1.102
 
-    Two sanitizers side by side tell more than each of them:
+    Two sanitizers together reveal more than each of them:
 
     >>> from sklearn.compose import ColumnTransformer
     >>> df = sz.datasets.load_titanic()
@@ -150,7 +150,7 @@ def audit(
 
 
 def last_report(df: Any) -> LeakageReport:
-    """Report of a frame that this library released; copies of the frame have none.
+    """Return the report of a frame that this library released; copies of the frame have none.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def last_report(df: Any) -> LeakageReport:
 def _releasing(
     estimator: Callable[Parameters, Sanitizer],
 ) -> Callable[Concatenate[FrameMethods[Frame], Parameters], Frame]:
-    """Return a method with an estimator's signature that releases the frame through this estimator."""
+    """Make a method with the signature of an estimator that releases the frame through this estimator."""
 
     def method(self: FrameMethods[Frame], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Frame:
         return release(self._df, estimator(*args, **kwargs))
@@ -189,7 +189,7 @@ def _releasing(
 class FrameMethods(Generic[Frame]):
     """Methods of ``df.sanitize``, the same on pandas and polars frames.
 
-    Those named after an estimator take its parameters and give `release` of the frame through it.
+    A method named after an estimator takes its parameters and returns `release` of the frame through this estimator.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class FrameMethods(Generic[Frame]):
     def audit(
         self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None, *, pipeline: Any = None
     ) -> LeakageReport:
-        """Measure this frame with `sanitize.audit`."""
+        """Measure the leakage of this frame; see `sanitize.audit`."""
         return audit(self._df, sensitive, public, pipeline=pipeline)
 
     @property

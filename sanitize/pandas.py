@@ -1,4 +1,4 @@
-"""Importing ``sanitize.pandas`` gives pandas frames ``df.sanitize``.
+"""Methods ``df.sanitize`` of pandas frames, which exist once ``sanitize.pandas`` is imported.
 
 Examples
 --------

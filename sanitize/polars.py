@@ -1,4 +1,4 @@
-"""Importing ``sanitize.polars`` gives polars frames ``df.sanitize``.
+"""Methods ``df.sanitize`` of polars frames, which exist once ``sanitize.polars`` is imported.
 
 Examples
 --------

@@ -137,7 +137,7 @@ def verify(args: argparse.Namespace) -> SanitizeError | None:
         settings |= {"description": policy.description, "receipt": policy.receipt, "rewrite": rewrite}
         verification = verify_file(args.input, args.source, sanitizer, **settings)
     say(verification.to_json() if args.json else verification.to_text() + "\n")
-    return None if verification.ok else VerificationFailed(verification)  # a file that was written again is repaired, and is kept
+    return None if verification.ok else VerificationFailed(verification)  # a rewritten file stays
 
 
 def report(args: argparse.Namespace) -> None:

@@ -134,7 +134,7 @@ def column_meaning(survey: Any, names: Collection[str]) -> tuple[str, str]:
 
 
 def _reading_of_most(traits: Traits) -> str:
-    """Type of most values in a text column of numbers or dates that has a few other texts; None otherwise."""
+    """Hint for a text column that is not read as numbers or dates because of a few other texts; empty otherwise."""
     for kind, meaning, count in (("numbers", "quantity", traits.n_numbers), ("dates", "date", traits.n_dates)):
         if _MOST * traits.n_texts <= count < traits.n_texts:
             return f', most of them {kind}: if the others mean "missing", list them there and write "{meaning}"'

@@ -70,7 +70,7 @@ def day(text: str) -> str:
     with contextlib.suppress(ValueError):
         if date.fromisoformat(text).isoformat() == text:
             return text
-    raise argparse.ArgumentTypeError(f"takes a date as 2026-01-31, got {text!r}")
+    raise argparse.ArgumentTypeError(f"takes a date such as 2026-01-31, got {text!r}")
 
 
 def sign(text: str) -> str:

@@ -73,37 +73,37 @@ def release_file(
     task_rows: int = TASK_ROWS,
     ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport:
-    """Release a Parquet file or data set with Dask: `sanitize.release_file`, counted and written by workers.
+    """Release a Parquet file or data set as `sanitize.release_file` does, counted and written by Dask workers.
 
-    Workers read the source and write the parts by themselves, so all of them need to see both places under the
-    same path. The channel is the single-machine one bit for bit, and so are the rows for the same key: read one
-    after another, the parts hold the same rows in the same order.
+    Workers read the source and write the parts themselves, so all of them need access to both under the same path. The
+    channel is identical to that of a single machine, and so are the rows for the same key: the parts together have the
+    same rows in the same order.
 
     Parameters
     ----------
     source : path
         A Parquet file, or a folder whose ``*.parquet`` files have one schema.
     target : path
-        A folder of parts; it appears whole or not at all.
+        Folder of parts, which becomes visible when it is complete.
     sanitizer : Sanitizer
-        An estimator of `sanitize.transformers`; it is fitted in place.
+        Estimator of `sanitize.transformers`, which is fitted in place.
     rows : {"shuffle", "keep"}
-        Row order can tell S (a file sorted by it), so rows are shuffled; ``keep`` keeps their order.
+        Rows are shuffled because their order can reveal S (as in a file sorted by S); ``keep`` keeps the order.
     key : bytes, optional
-        256-bit key of the noise; by default a fresh one, which is then forgotten. Workers get it with their tasks.
+        256-bit key of the noise; by default a fresh key, which is not stored. Workers get it with their tasks.
     force : bool
-        Replace a target that exists.
+        Whether to replace an existing target.
     client : distributed.Client, optional
-        The workers to use; by default Dask's own choice: the current client, or threads of this process.
+        Client of the workers to use; by default Dask's own choice: the current client, or threads of this process.
     retries : int
-        How often a task that failed is run again; it draws the same noise and replaces its file. Threads of this
-        process do not retry.
+        How often a failed task is run again; it draws the same noise and replaces its file. Threads of this process
+        do not retry.
     task_rows : int
         Most rows of a task, unless a single row group has more.
     ledger : Ledger or path, optional
-        Book of the releases of this table, in a file that the client alone reads and writes: the release is
-        refused where it exceeds the ledger's budget together with all that are recorded there, and recorded once
-        otherwise, before any row is drawn. Workers count what all releases tell together in one more pass.
+        Ledger of the releases of this table, in a file that only the client reads and writes. The release is refused
+        if all recorded releases and this one exceed the ledger's budget; otherwise it is recorded once, before any row
+        is drawn. In one more pass, workers count the rows for the joint leakage of all releases.
 
     Returns
     -------
@@ -124,26 +124,26 @@ def release_file(
 
 
 def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) -> dd.DataFrame:
-    """Release the public columns of a Dask data frame through a sanitizer that is fitted already.
+    """Release the public columns of a Dask data frame through a fitted sanitizer.
 
     Row ``i`` of partition ``k`` draws its noise from (key, k, i), so a task that is run again, and every later
-    ``compute`` of the frame returned, gives the same rows. Calling `transform` again without a key draws fresh
-    noise, and releasing rows twice tells more than once. The order of rows is kept.
+    ``compute`` of the returned frame, gives the same rows. Calling `transform` again without a key draws fresh noise,
+    and releasing rows twice reveals more than once. The order of rows is kept.
 
     Parameters
     ----------
     ddf : dask.dataframe.DataFrame
-        With the public columns. Its partitions should hold the same rows in the same order whenever they are
-        computed (as those read from files do).
+        Frame with the public columns. Its partitions must have the same rows in the same order whenever they are
+        computed, as partitions read from files do.
     sanitizer : Sanitizer
-        Fitted, for example by `release_file` or on a sample in memory.
+        Fitted estimator, for example from `release_file` or from a sample in memory.
     key : bytes, optional
-        256-bit key of the noise; by default a fresh one.
+        256-bit key of the noise; by default a fresh key.
 
     Returns
     -------
     dask.dataframe.DataFrame
-        The released columns only.
+        Frame with the released columns only.
 
     Examples
     --------
@@ -166,8 +166,8 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
     meta = clear_known_categories(release_frame(release, public._meta, words))
     token = secrets.token_hex(8)
     shared = _shared(partial(release_frame, release), f"sanitize-release-{token}")
-    # Numbers are given to partitions after the plan of the source is settled: a later selection of partitions or
-    # columns must not renumber them, or a row would be released twice with different noise.
+    # Partitions are numbered after the plan of the source is final: if a later selection of partitions or columns
+    # renumbered them, a row could be released twice with different noise.
     parts = [
         dask.delayed(_call, pure=False)(
             shared, part, _Sealed(partition_words(words, number)), dask_key_name=f"sanitize-partition-{token}-{number}"
@@ -179,7 +179,7 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
 
 @dataclass(frozen=True)
 class _Tasks:
-    """Tasks in the form that Dask expects; their names are random, never hashes of their content."""
+    """Engine that runs tasks on Dask; names of tasks are random, never hashes of their content."""
 
     client: Client | None
     retries: int
@@ -208,7 +208,7 @@ class _Tasks:
 
 
 class _Sealed:
-    """A value that Dask neither inspects, hashes nor shows."""
+    """Wrapper of a value that Dask must neither inspect, hash nor show."""
 
     __slots__ = ("value",)
 
@@ -217,7 +217,7 @@ class _Sealed:
 
 
 def _shared(value: Any, name: str) -> Any:
-    """One node of the graph that many tasks share as an argument."""
+    """Make one node of the graph that many tasks share as an argument."""
     return dask.delayed(_Sealed(value), name=name, traverse=False)
 
 

@@ -1,6 +1,6 @@
 """Releases of Parquet files and of Spark data frames by Spark workers.
 
-The examples need Java, so they are not run with those of the other modules.
+The examples need Java, so the tests do not run them.
 
 Examples
 --------
@@ -75,38 +75,38 @@ def release_file(
     task_rows: int = TASK_ROWS,
     ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport:
-    """Release a Parquet file or data set with Spark: `sanitize.release_file`, counted and written by workers.
+    """Release a Parquet file or data set as `sanitize.release_file` does, counted and written by Spark workers.
 
-    Spark hands out tasks (a file and some of its row groups); Python workers read the source and write the parts by
-    themselves, and no row crosses the JVM. All of them need to see both places under the same path. The channel is
-    the single-machine one bit for bit, and so are the rows for the same key: read one after another, the parts
-    hold the same rows in the same order.
+    Spark distributes tasks (a file and some of its row groups). Python workers read the source and write the parts
+    themselves, without passing rows through the JVM, so all of them need access to both under the same path. The
+    channel is identical to that of a single machine, and so are the rows for the same key: the parts together have the
+    same rows in the same order.
 
     Parameters
     ----------
     source : path
         A Parquet file, or a folder whose ``*.parquet`` files have one schema.
     target : path
-        A folder of parts; it appears whole or not at all.
+        Folder of parts, which becomes visible when it is complete.
     sanitizer : Sanitizer
-        An estimator of `sanitize.transformers`; it is fitted in place.
+        Estimator of `sanitize.transformers`, which is fitted in place.
     rows : {"shuffle", "keep"}
-        Row order can tell S (a file sorted by it), so rows are shuffled; ``keep`` keeps their order.
+        Rows are shuffled because their order can reveal S (as in a file sorted by S); ``keep`` keeps the order.
     key : bytes, optional
-        256-bit key of the noise; by default a fresh one, which is then forgotten. Workers get it as an argument of
+        256-bit key of the noise; by default a fresh key, which is not stored. Workers get it as an argument of
         their tasks, which Spark may keep on its local disks while it runs; ``spark.io.encryption.enabled``
         encrypts those.
     force : bool
-        Replace a target that exists.
+        Whether to replace an existing target.
     spark : SparkSession, optional
-        By default the active one. It runs a failed task again (``spark.task.maxFailures``); the task then draws the
-        same noise and replaces its file.
+        Session to use; by default the active session. It runs a failed task again (``spark.task.maxFailures``); the
+        task then draws the same noise and replaces its file.
     task_rows : int
         Most rows of a task, unless a single row group has more.
     ledger : Ledger or path, optional
-        Book of the releases of this table, in a file that the driver alone reads and writes: the release is
-        refused where it exceeds the ledger's budget together with all that are recorded there, and recorded once
-        otherwise, before any row is drawn. Workers count what all releases tell together in one more pass.
+        Ledger of the releases of this table, in a file that only the driver reads and writes. The release is refused
+        if all recorded releases and this one exceed the ledger's budget; otherwise it is recorded once, before any row
+        is drawn. In one more pass, workers count the rows for the joint leakage of all releases.
 
     Returns
     -------
@@ -127,30 +127,30 @@ def release_file(
 
 
 def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) -> DataFrame:
-    """Release the public columns of a Spark data frame through a sanitizer that is fitted already.
+    """Release the public columns of a Spark data frame through a fitted sanitizer.
 
-    For rows that live in a data frame; a Parquet source is released several times faster by `release_file`,
-    because here every row crosses between the JVM and Python. Row ``i`` of partition ``k`` draws its noise from
-    (key, k, i), so a task that is run again draws the same. The order of rows is kept.
+    For Parquet files, `release_file` is several times faster, because here every row passes between the JVM and Python.
+    Row ``i`` of partition ``k`` draws its noise from (key, k, i), so a task that is run again draws the same rows. The
+    order of rows is kept.
 
-    Spark computes a data frame anew for every action, and may cut it into other partitions for another query. So
-    write the result once and hand out copies of what was written: rows that are released twice with different
-    noise tell more than once. Where rows come from a shuffle their order within a partition is up to Spark; sort
-    them within partitions first, or checkpoint them, if tasks may be run again.
+    Spark computes a data frame again for every action, and may partition it differently for another query. So write the
+    result once and hand out copies of the written table: rows released twice with different noise reveal more. If rows
+    come from a shuffle, Spark does not fix their order within a partition; sort them within partitions first, or
+    checkpoint them, if tasks may be run again.
 
     Parameters
     ----------
     df : pyspark.sql.DataFrame
-        With the public columns.
+        Frame with the public columns.
     sanitizer : Sanitizer
-        Fitted, for example by `release_file` or on a sample in memory.
+        Fitted estimator, for example from `release_file` or from a sample in memory.
     key : bytes, optional
-        256-bit key of the noise; by default a fresh one.
+        256-bit key of the noise; by default a fresh key.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        The released columns only.
+        Frame with the released columns only.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
 
 @dataclass(frozen=True)
 class _Tasks:
-    """Tasks in the form that Spark expects: one row and one partition each, with the pickled result as value."""
+    """Engine that runs tasks on Spark, as one row and one partition each, with pickled results."""
 
     spark: SparkSession
 
@@ -200,7 +200,7 @@ class _Tasks:
 
 
 def _own_error(text: str) -> errors.SanitizeError | None:
-    """Error of this library that ended a task, read from the traceback text that Spark returns."""
+    """Return the error of this library that ended a task, from the traceback text that Spark returns."""
     matches = re.findall(r"^sanitize\.errors\.(\w+): (.*)$", text, re.MULTILINE)
     if not matches:
         return None
@@ -208,5 +208,5 @@ def _own_error(text: str) -> errors.SanitizeError | None:
     return kind(matches[-1][1]) if kind in _TOLD else errors.SanitizeError(matches[-1][1])
 
 
-# Errors that a task may end with and that consist of their message.
+# Errors that may end a task and that consist of their message only.
 _TOLD = (errors.SourceError, errors.SourceChanged, errors.TargetError, errors.ColumnError, errors.InvalidParameter)

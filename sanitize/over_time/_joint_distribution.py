@@ -49,7 +49,7 @@ def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageRepo
     """
     if any(set(old.layout.sensitive) != set(entry.layout.sensitive) for old in book.entries):
         raise LedgerError(
-            "the recorded releases protect other sensitive columns than this one; keep one ledger for each set"
+            "the recorded releases protect other sensitive columns than this release; keep one ledger for each set"
         )
     runs = [_Run.from_entry(number, item) for number, item in enumerate((*book.entries, entry), 1)]
     digests, counts, last = _count(book, runs, rows)

@@ -118,9 +118,9 @@ class Certificate:
     def _choose_blocks(self, secret: Codes, symbol: Codes, n_symbols: int, share: float) -> Codes:
         """Choose the block of each symbol, by merging the block with the least evidence until all blocks have enough.
 
-        The block is merged into one with which it has enough evidence: preferably a block that lacks evidence itself, and
-        the smallest of these. If there is none, it is merged into the block with which it has the most evidence. Symbols
-        without a design unit here go to the largest block.
+        The block is merged into one with which it has enough evidence: preferably a block that lacks evidence itself,
+        and the smallest of these. If there is none, it is merged into the block with which it has the most evidence.
+        Symbols without a design unit here go to the largest block.
         """
         seen, symbol_places = np.unique(symbol, return_inverse=True)
         labels, merged = np.arange(len(seen)), cell_counts(symbol_places, secret, len(seen), len(self.expected[0]))

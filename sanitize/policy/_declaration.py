@@ -545,7 +545,7 @@ def _check_part(where: str, channel: Any) -> None:
     if mechanism == CLASSES:
         raise invalid_key(
             f"{where}.mechanism",
-            f"cannot be {mechanism} releases a whole table through one channel, without others; list all "
+            f"cannot be {mechanism}, which releases a whole table through one channel; list all "
             "columns under columns.public, with one [channel]",
         )
     if channel.budget is not UNSET:

@@ -56,7 +56,7 @@ class Proposal:
     @property
     def key(self) -> str:
         """Key of the line as written in TOML."""
-                return toml_key(self.name)
+        return toml_key(self.name)
 
     @property
     def value(self) -> str:

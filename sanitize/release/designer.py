@@ -108,7 +108,7 @@ class Designer(ABC):
 
     @property
     def numbers(self) -> Numbers:
-        """Columns of numbers, since a CSV file does not state types."""
+        """Names of the columns to read as numbers, because a CSV file does not state types."""
         return self.recipe().numbers
 
     def prepare(

@@ -36,7 +36,7 @@ BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | 
 
 _EDGES_WANTED = (
     "{} must be edges, as in {{'age': [0, 30, 60]}}, or a calendar unit of dates, got {}. A number of bins would take "
-    "edges from the rows, and these are values of single people: the command init proposes rounded ones"
+    "edges from the rows, where edges are values of single people; `sanitize init` proposes rounded edges"
 )
 
 
@@ -48,7 +48,7 @@ def two_dimensional(native: Any) -> Any:
     if array.ndim != 2:
         raise ColumnError(
             f"Expected 2D array, got {array.ndim}D array instead ({type(native).__name__}). Reshape your data to two "
-            "dimensions: a row a record, a column a feature; or pass a DataFrame"
+            "dimensions, with a row per record and a column per feature, or pass a DataFrame"
         )
     if array.dtype.kind == "c":
         raise ColumnError("Complex data not supported: give real and imaginary parts as two columns")

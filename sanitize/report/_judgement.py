@@ -124,7 +124,7 @@ class AttackResult:
         return min(_TOO_MANY, math.ceil(self.n * (half / self.excess) ** 2))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the result as plain values."""
         names = ("difference", "status", "verdict")
         return {**vars(self), **{name: getattr(self, name) for name in names}}
 
@@ -207,7 +207,7 @@ class ClaimVerdict:
         return f"{text} {_words()['needed'].format(n_open=self.n_open, n=self.n_attacks, needed=needed)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the result as plain values."""
         return {**vars(self), "title": self.title, "headline": self.headline, "sentence": self.sentence}
 
 

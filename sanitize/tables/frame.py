@@ -95,7 +95,7 @@ class Table(Mapping[str, Any]):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of the table."""
         return len(self.native)
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Table:

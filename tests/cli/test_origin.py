@@ -70,7 +70,7 @@ def test_the_same_plan_gives_the_same_page(place, run):
 def test_a_date_is_a_day(date, place, run):
     code, out, err = run("plan", "raw.parquet", *SETTINGS, "--date", date)
     assert (code, out) == (2, "")
-    assert_line(err.replace("sanitize plan: ", "sanitize: "), "takes a date as 2026-01-31")
+    assert_line(err.replace("sanitize plan: ", "sanitize: "), "takes a date such as 2026-01-31")
     with pytest.raises(sz.errors.PolicyError, match="date must be a date"):
         sz.Policy.from_toml(f'date = "{date}"\n{POLICY}')
 

@@ -147,7 +147,7 @@ def test_a_column_with_bins_is_a_whole_number_or_a_double(tmp_path):
 
 def test_a_column_with_bins_that_holds_text_is_named(tmp_path):
     path = write(tmp_path / "in.csv", "s,x\np,12\nn,SECRET\n")
-    with pytest.raises(ColumnError, match="'x' must be numbers, for its bins") as caught:
+    with pytest.raises(ColumnError, match="'x' must be numbers, because of its bins") as caught:
         release_file(path, tmp_path / "out.csv", merging(bins={"x": [0, 10, 20]}))
     assert "SECRET" not in str(caught.value)
 

@@ -1,7 +1,7 @@
-"""Driver of a release by tasks: plan, merge, design, check, and move the target into place as a whole.
+"""Driver of a release by tasks, which plans, merges, designs, checks, and moves the complete target into place.
 
-An engine brings one thing: a way to call a function on each of many tasks, anywhere and possibly more than once,
-and to merge what comes back.
+An engine provides one thing: a way to call a function on each of many tasks, anywhere and possibly more than once,
+and to merge the results.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
-# Rows of a task: enough to outweigh its start, few enough to be done again.
+# Rows of a task: enough to outweigh its start, few enough to be repeated after a failure.
 TASK_ROWS = 1 << 23
 
 
 class Mergeable(Protocol):
-    """Result of a task that merges with other results."""
+    """Result of a task that can be merged with other results."""
 
     def merge(self, outcome: Any, /) -> Any:
-        """Merge both results; neither is changed."""
+        """Return the merged results, without changing either."""
 
 
 Item = TypeVar("Item")
@@ -63,7 +63,7 @@ Outcome = TypeVar("Outcome", bound=Mergeable)
 
 
 class Engine(Protocol):
-    """A way to run tasks."""
+    """Interface of engines, which run tasks."""
 
     def run(self, work: Callable[[Item], Outcome], items: Sequence[Item], name: str) -> Outcome:
         """Run ``work`` on every item and merge the results; only ``name`` may be shown to people."""
@@ -81,12 +81,12 @@ def release_by_tasks(
     task_rows: int,
     ledger: Ledger | str | os.PathLike[str] | None,
 ) -> LeakageReport:
-    """Release as `sanitize.release_file` does, with passes run by an engine, into a folder of parts."""
+    """Release into a folder of parts as `sanitize.release_file` does, with both passes run by an engine."""
     key = hidden(key)
     check_row_order(rows)
     whole_number("task_rows", task_rows, 1)
     check_designer(sanitizer, "a release by many workers is designed by an estimator")
-    shared_noise_key(sanitizer, key)  # refused before anything is read
+    shared_noise_key(sanitizer, key)  # refuse these before any row is read
     table = ParquetSource.open(Path(source).absolute())
     place = _folder(Path(target).absolute(), table.root, force=force)
     book = None if ledger is None else as_ledger(ledger)
@@ -95,17 +95,17 @@ def release_by_tasks(
     prepared = sanitizer.prepare(first, rows, key=key)
     together = None
     with contextlib.ExitStack() as stack:
-        if book is not None:  # recorded here, by the one driver, and not by workers, who may do a task twice
+        if book is not None:  # the driver records the release, because workers may run a task twice
             spending = book.spending(CountedElsewhere(first.tally), sanitizer, key=key, target=place.path)
             together = stack.enter_context(spending)
-        # Workers get the key, and neither the report nor counts.
+        # Workers get the key, but neither the report nor counts.
         words, bare = _shared_key(prepared.words).for_workers(), prepared.release
         shared = worker_source(table), Prepared(bare, np.zeros(0, np.int64), words, None, prepared.footer)
-        if rows == "keep":  # each task draws its rows and writes them
+        if rows == "keep":  # each task draws and writes its rows
             with _parts(place, len(tasks)) as folder:
                 written = engine.run(RewriteRows(*shared, folder), tasks, "rewrite")
                 check_same_rows(table, written.rows, prepared.expected)
-        else:  # what is drawn is known here, and tasks write it in its new order
+        else:  # the driver draws all codes, and tasks write them in their new order
             released = draw_counts(prepared.release.channel, prepared.expected, words.derive("drawn"))
             parts = make_parts(released, words, len(table.files), task_rows)
             with _parts(place, len(parts)) as folder:
@@ -116,7 +116,7 @@ def release_by_tasks(
 
 @dataclass(frozen=True)
 class _FirstPassByTasks(TableCounter):
-    """A table in files that workers count.
+    """First pass over a table in files whose rows workers count.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class _FirstPassByTasks(TableCounter):
         return self._run(CountRows(worker_source(self.source), layout, audited), "count")
 
     def tally(self, entries: tuple[Entry, ...]) -> Tally:
-        """Count the rows for a ledger."""
+        """Count the rows for the joint leakage in a ledger."""
         self.source.check(list(dict.fromkeys(n for e in entries for n in (*e.layout.sensitive, *e.layout.read))))
         return self._run(CountReleases(worker_source(self.source), entries), "ledger")
 
@@ -146,7 +146,7 @@ class _FirstPassByTasks(TableCounter):
 
 
 def shared_noise_key(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
-    """Noise of a release by many workers: a retry on any worker must draw the same rows."""
+    """Key of the noise for many workers, with which a retry on any worker draws the same rows."""
     key = hidden(key)
     return _shared_key(random_words(sanitizer.recipe().random_state if key is None else key)).for_workers()
 
@@ -160,7 +160,7 @@ def _shared_key(words: RandomWords) -> NoiseKey:
 
 
 def _folder(target: Path, source: Path, *, force: bool) -> Target:
-    """Make the target a folder of parts, for any kind of input."""
+    """Return the target as a folder of parts, for any kind of input."""
     if target.suffix.lower() in (".parquet", ".csv"):
         raise TargetError(
             f"{target.name} names a file, and workers write a folder of parts; leave out the {target.suffix}"
@@ -170,7 +170,7 @@ def _folder(target: Path, source: Path, *, force: bool) -> Target:
 
 @contextlib.contextmanager
 def _parts(place: Target, n_parts: int) -> Iterator[Path]:
-    """Folder that workers write parts to; it gets its name when all are there, and is deleted otherwise."""
+    """Folder for the parts of workers, which gets its name when all parts exist, and is deleted otherwise."""
     place.clear_stale()
     with outputs() as out, out.folder(place.path, replaces=place.replaces) as folder:
         yield folder
@@ -180,20 +180,20 @@ def _parts(place: Target, n_parts: int) -> Iterator[Path]:
                 f"{missing} of {n_parts} parts are not in {folder.parent}: the target must lie where this machine "
                 "and all workers write to the same storage; nothing was released"
             )
-        for stray in files - paths:  # what killed workers left of theirs
+        for stray in files - paths:  # unfinished parts of killed workers
             stray.unlink()
 
 
-# ------------------------------------------------------------------------------------ rows of a data frame
+# ------------------------------------------------------------------------------------ distributed data frames
 
 
 def partition_words(words: NoiseKey, number: int) -> NoiseKey:
-    """Noise of one partition of a distributed frame."""
+    """Random words for the noise of one partition of a distributed frame."""
     return words.derive(f"partition {number}").for_workers()
 
 
 def release_frame(release: FittedRelease, frame: Any, words: NoiseKey, start: int = 0) -> Any:
-    """Released columns of the next rows of a partition, in a frame of the same kind."""
+    """Release the next rows of a partition, as a frame of the same kind."""
     table = Table.from_native(frame)
     columns, _ = release.apply(table, words, start)
     return table.rebuild(columns, wide=release.wide(table.whole_types))

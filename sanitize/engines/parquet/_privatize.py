@@ -1,4 +1,4 @@
-"""Releases of Parquet or CSV in bounded memory: count, then draw and write."""
+"""Releases of Parquet or CSV files in bounded memory: a first pass counts, a second pass draws and writes."""
 
 from __future__ import annotations
 
@@ -52,58 +52,58 @@ def release_file(
     """Release a Parquet or CSV file, data set or stream: count, design, check, draw, write.
 
     An estimator is fitted on the source. Nothing is written unless the designed channel is within its budget, and the
-    target appears whole or not at all. The output holds the released columns and nothing else of the source: no other
-    column, metadata, index, unused dictionary value or statistics of raw values.
+    target only becomes visible when it is complete. The output contains only the released columns: no other column,
+    metadata, index, unused dictionary value or statistics of raw values.
 
-    Names ending in ``.csv``, ``.tsv``, ``.txt`` or ``.dat``, perhaps compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``),
-    are read as CSV: UTF-8 with double quotes. Columns with bins are numbers or dates, and so are those of a whole table
-    whose every value is written as one; a `TableDescription` says of any column what it is. Others are text as it
-    stands (01234 and NA stay what they are). An empty field is missing, ``""`` is the empty text.
+    Files with names in ``.csv``, ``.tsv``, ``.txt`` or ``.dat``, optionally compressed (``.gz``, ``.bz2``, ``.xz``,
+    ``.zip``), are read as CSV: UTF-8 with double quotes. Columns with bins are numbers or dates. In releases of whole
+    tables, so are columns in which every value is a number or a date. A `TableDescription` can set the type of any
+    column. Other columns are unchanged text, such as 01234 and NA. An empty field is missing; ``""`` is the empty text.
 
     Parameters
     ----------
     source : path, table or stream
-        A file, or a folder whose files have one schema: all ``*.parquet`` under it, or all ``*.csv`` where there
-        are none. Folders named ``key=value`` make a column ``key``, a number where every value is whole. A table is
-        a DataFrame or a pyarrow Table. A stream is a reader of Arrow's record batches, an iterator of them or of
-        tables, whatever has ``__arrow_c_stream__``, a lazy frame of polars, a data set of pyarrow, or bytes of CSV
-        (``sys.stdin.buffer``); all of it is copied, once, to a temporary file that has no name.
+        A file, or a folder whose files have the same schema: all ``*.parquet`` under it, or all ``*.csv`` if there
+        are no Parquet files. Folders named ``key=value`` make a column ``key``, which is numeric if every value is a
+        whole number. A table is a DataFrame or a pyarrow Table. A stream is a reader of Arrow record batches, an
+        iterator of batches or tables, an object with ``__arrow_c_stream__``, a lazy frame of polars, a data set of
+        pyarrow, or bytes of CSV (``sys.stdin.buffer``); it is copied once to a temporary file without a name.
     target : path or binary stream
-        A file (Parquet, or CSV for a name ending in ``.csv``), or for a folder source a folder of neutrally named
-        Parquet parts (a name ending in ``.parquet`` or ``.csv`` makes one file of it). A stream gets CSV, when all
-        of it is there. Texts that start with ``=``, ``+``, ``-`` or ``@`` are written to CSV as they are, and the
+        A file: Parquet, or CSV if the name ends in ``.csv``. If the source is a folder, the target is a folder of
+        neutrally named Parquet parts, unless its name ends in ``.parquet`` or ``.csv``. A stream gets CSV, when the
+        release is complete. Texts that start with ``=``, ``+``, ``-`` or ``@`` are written to CSV unchanged, and the
         report warns of spreadsheets.
     sanitizer : Sanitizer, Policy or SavedRelease
         An estimator of `sanitize.transformers`, which is fitted in place; a policy, which must list every column of the
-        source, and says what is not said here (rows, workers, ledger, description, receipt); or a saved release, which
-        fits nothing and refuses values that were not there at fit.
+        source, and which sets all arguments not given here (rows, workers, ledger, description, receipt); or a saved
+        release, which fits nothing and refuses values that did not occur at fit.
     rows : {"shuffle", "keep"}, optional
-        Row order can tell S (a file sorted by it), so rows are shuffled by default, and depend on the counts of the
-        source alone; ``keep`` keeps their order, and reads them twice.
+        By default rows are shuffled because their order can reveal S (as in a file sorted by S), and the released rows
+        depend only on the counts of the source. ``keep`` keeps the order, and reads the rows twice.
     key : bytes, optional
-        256-bit key of the noise. The same key and source give the same draws in any batch size; fit on one source
-        only with it, because rows of two sources would share their noise (a saved release draws other noise for
-        every file). By default a fresh key from the operating system, which is then forgotten.
+        256-bit key of the noise. The same key and source give the same draws for any batch size. Use a key for one
+        source only, because rows of two sources would share their noise (a saved release draws other noise for every
+        file). The default is a fresh key from the operating system, which is not stored.
     force : bool
-        Replace a target that exists.
+        Whether to replace an existing target.
     batch_rows : int
-        Rows held in memory at a time, for each worker; the output does not depend on it.
+        Rows in memory per worker; the output does not depend on this number.
     workers : int, optional
-        Threads that read, count and draw, each a row group at a time; all cores by default. Memory grows with them, and
-        the output does not depend on them. Noise of a NumPy Generator is drawn by one.
+        Threads that read, count and draw, each one row group at a time; all cores by default. Memory grows with their
+        number, and the output does not depend on it. Noise from a NumPy Generator is drawn by one thread.
     ledger : Ledger or path, optional
-        Book of the releases of this table: the release is refused where it exceeds the ledger's budget together with
-        all that are recorded there, and recorded otherwise.
+        Ledger of the releases of this table: the release is refused if all recorded releases and this one exceed the
+        ledger's budget; otherwise it is recorded.
     description : TableDescription, optional
-        How a source is read: what a text file writes where, and what its columns are. By default a policy says it, or
-        it is inferred. What is written has commas between fields, and numbers and dates as ISO 8601 has them.
+        Format of the source and types of its columns, by default from the policy or inferred. The released CSV always
+        has commas between fields, plain numbers, and dates in ISO 8601.
     receipt : path, optional
-        File, outside the folder of the target and readable by its owner only, to write what `verify_file` draws the
-        release again by. It holds a key derived for this release and this source alone: whoever has it undoes the
-        noise. Not of what cannot be drawn again: a stream, a seed, a NumPy Generator, ``secret_dp``.
+        File for the receipt that `verify_file` needs, outside the folder of the target and readable by its owner only.
+        It contains a key that is derived for this release and source only; anyone who has it can remove the noise. Not
+        possible for releases that cannot be drawn again: from a stream, a seed, a NumPy Generator, or ``secret_dp``.
     allow_useless : bool, optional
-        Write a release although each of its columns keeps less than 5 % of its information. The command line allows it
-        only where it is asked to.
+        Whether to write a release although each of its columns keeps less than 5 % of its information. The command line
+        allows this only with an option.
 
     Returns
     -------
@@ -114,9 +114,9 @@ def release_file(
     BudgetExceeded
         If the channel exceeds the budget, or the ledger's; nothing is written.
     UselessRelease
-        If no column would keep anything, and that is not allowed; nothing is written.
+        If every column would keep almost nothing, unless this is allowed; nothing is written.
     UnknownSymbol
-        If rows hold a public value that a saved release does not know; nothing is written.
+        If a row has a public value that a saved release does not know; nothing is written.
     SourceError, TargetError, ColumnError
         If the input cannot be read, the output not written, or a column does not fit.
 
@@ -143,7 +143,7 @@ def release_file(
         if spending is not None and table.weights is not None:
             raise InvalidParameter("a ledger adds up rows without weights; leave out weights or the ledger")
         begun = None
-        if receipt is not None:  # one that could not be written or drawn again is refused
+        if receipt is not None:  # refuse a receipt that cannot be written, or whose release cannot be drawn again
             from sanitize.release.saved import Receipt, check_place
 
             outputs.home(Path(receipt))
@@ -172,7 +172,7 @@ def release_file(
 
 
 def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Callable[..., Any]:
-    """Return a context that records a release in its ledgers while it is written, if there are any."""
+    """Return a context that records a release in its ledgers, if there are any, while it is written."""
     if not isinstance(sanitizer, Designer):
         raise InvalidParameter(
             "a saved release lacks the joint distribution that a ledger needs; fit a sanitizer on these rows, or leave "
@@ -185,9 +185,9 @@ def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Cal
 
 @dataclass(frozen=True)
 class _Settings:
-    """Designer and reading settings, from the arguments of a call or from its policy.
+    """Designer and settings of a call, from its arguments or from its policy.
 
-    A policy, other than what designs for one, also says how its source is read, and lists the columns.
+    A policy also sets the format of its source and lists the columns, which the designer made from it does not.
     """
 
     sanitizer: Any
@@ -201,7 +201,7 @@ class _Settings:
     def from_arguments(
         cls, sanitizer: Any, rows: RowOrder | None, workers: int | None, description: TableDescription | None
     ) -> Self:
-        """Return the checked settings; raise an error for arguments in the wrong order."""
+        """Check the arguments and return the settings; refuse arguments in the wrong order."""
         if not hasattr(sanitizer, "_releaser"):
             raise InvalidParameter(
                 "the last argument must be an estimator, a policy or a saved release, as in release_file(source, "
@@ -222,7 +222,7 @@ class _Settings:
         return cls(releaser, policy, rows, n_workers(workers), description, is_listed)
 
     def policy_default(self, name: str, value: Any) -> Any:
-        """Return a path from the policy if none was given, except the ledger of a policy with differential privacy."""
+        """Return a path from the arguments or the policy, but no ledger of a policy with differential privacy."""
         if value is not None or self.policy is None or (name == "ledger" and self.policy.is_noisy):
             return value
         return getattr(self.policy, name)
@@ -245,21 +245,21 @@ def plan_file(
     workers: int | None = None,
     description: TableDescription | None = None,
 ) -> LeakageReport:
-    """Design and measure what `release_file` would write, and write nothing.
+    """Design and measure the release that `release_file` would write, without writing it.
 
     Parameters
     ----------
     source : path, table or stream
-        As `release_file` takes it.
+        See `release_file`.
     sanitizer : Sanitizer or Policy
-        An estimator is fitted in place.
+        Sanitizer to design with; an estimator is fitted in place.
     rows : {"shuffle", "keep"}, optional
-        ``keep`` also measures what the order of the rows tells.
+        Order of the released rows; ``keep`` also measures what this order reveals.
     batch_rows : int
     workers : int, optional
-        Threads; all cores by default.
+        Number of threads; all cores by default.
     description : TableDescription, optional
-        As `release_file` takes it.
+        See `release_file`.
 
     Returns
     -------
@@ -303,18 +303,18 @@ def audit_file(
     Parameters
     ----------
     source : path, table or stream
-        As `release_file` takes it.
+        See `release_file`.
     sensitive, public : sequence of str
     batch_rows : int
     workers : int, optional
-        Threads; all cores by default.
+        Number of threads; all cores by default.
     description : TableDescription, optional
-        As `release_file` takes it.
+        See `release_file`.
 
     Returns
     -------
     LeakageReport
-        Without a budget: it only measures.
+        Report without a budget, which only measures.
 
     Examples
     --------

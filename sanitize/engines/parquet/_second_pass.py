@@ -1,7 +1,7 @@
-"""Second pass: draw, order, decode and write rows, and check that the input is unchanged.
+"""Second pass of a release, which draws, orders, decodes and writes rows, and checks that the input is unchanged.
 
-What a channel makes of a row depends on its symbol alone, so rows that are shuffled need not be read again: one is
-drawn for each that was counted, and the order of all is drawn from how often each released symbol came up.
+The output of a channel for a row depends on the row's symbol alone, so shuffled rows need not be read again: a released
+symbol is drawn for each counted row, and the order is drawn from the counts of the released symbols.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     from sanitize.release.first_pass import RowOrder
     from sanitize.tables.files.source import Load, Source
 
-# NumPy's hypergeometric sampler takes populations below 10**9.
+# NumPy's hypergeometric sampler only accepts populations below 10**9.
 _POPULATION = 10**9 - 1
-# Rows that are drawn at a time.
+# Rows drawn at a time.
 _DRAWN_ROWS = 1 << 20
-# So many standard deviations less than its rows are meant for a symbol: that more come up is seldom.
+# Standard deviations by which the expected draws of a symbol stay below its count, so that they rarely exceed it.
 _DEVIATIONS = 4
 
 
 def draw_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int = 1) -> Counts:
     """Draw the number of rows of each output, for the given rows of each input, shape (n_y,).
 
-    Nothing is drawn for inputs that have one output only.
+    Inputs with a single output need no draw.
     """
     output: NDArray[Any] = np.arange(len(rows))
     is_sure = np.ones(len(rows), bool)
@@ -76,34 +76,34 @@ def draw_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int
 
 
 def shuffle_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) -> Iterator[NDArray[Any]]:
-    """Codes with these counts in random order, in blocks of the given sizes.
+    """Yield codes with given counts in random order, in blocks of given sizes.
 
-    Memory is one block, whatever the number of rows.
+    Only one block is in memory, whatever the number of rows.
 
     Parameters
     ----------
     counts : ndarray of int, shape (n_y,)
-        How often each code occurs.
+        Number of occurrences of each code.
     words : RandomWords
     sizes : iterable of int
-        Rows of each block; they sum to the counts.
+        Number of rows of each block; the sum equals that of the counts.
     """
     for number, left in enumerate(compositions(counts, size_generator(words), sizes)):
         yield arrange(left, block_generator(words, number))
 
 
 def size_generator(words: RandomWords) -> np.random.Generator:
-    """Generator that decides the number of each code in each block."""
+    """Make the generator that draws the number of each code in each block."""
     return words.generator() if isinstance(words, NoiseKey) else cast("GeneratorWords", words).generator
 
 
 def block_generator(words: RandomWords, number: int) -> np.random.Generator:
-    """Generator that decides the order of one block, so that any block can be drawn alone."""
+    """Make the generator that draws the order of one block, so that any block can be drawn alone."""
     return size_generator(words.derive(f"order of block {number}") if isinstance(words, NoiseKey) else words)
 
 
 def compositions(counts: Counts, generator: np.random.Generator, sizes: Iterable[int]) -> Iterator[Counts]:
-    """Number of each code in each block of a random order."""
+    """Yield the number of each code in each block of a random order."""
     left = counts.astype(np.int64)
     for size in sizes:
         taken = _composition(left, size, generator)
@@ -112,12 +112,11 @@ def compositions(counts: Counts, generator: np.random.Generator, sizes: Iterable
 
 
 def arrange(counts: NDArray[np.integer[Any]], generator: np.random.Generator) -> NDArray[Any]:
-    """Codes with these counts in uniformly random order.
+    """Return codes with given counts in uniformly random order.
 
-    Independent draws of one distribution come in any order alike, whatever the distribution, and so they do when it is
-    known how often each code came up. So most places get independent draws, of a distribution that leaves some places
-    open and no code more often than it is there (all are drawn again if one is); what is left goes to the open places
-    in random order.
+    All orders of independent draws from one distribution are equally likely, also given the counts of the codes. So
+    most places get independent draws, from a distribution that leaves some places open. If a code is drawn more often
+    than it occurs, all places are drawn again. The remaining codes go to the open places in random order.
     """
     n_codes, n_rows = len(counts), int(counts.sum())
     codes = np.arange(n_codes + 1, dtype=np.min_scalar_type(n_codes))
@@ -138,14 +137,14 @@ def arrange(counts: NDArray[np.integer[Any]], generator: np.random.Generator) ->
 
 
 def _composition(left: Counts, size: int, generator: np.random.Generator) -> Counts:
-    """Number of each code in the next block."""
+    """Draw the number of each code in the next block."""
     total = int(left.sum())
     if size == total:
         return left
     if total <= _POPULATION:
         return generator.multivariate_hypergeometric(left, size, method="marginals")
-    # Beyond the sampler's range a block is a tiny part of the rows, and drawing with replacement, capped at
-    # what is left, is the same to one part in a thousand.
+    # Beyond the sampler's range, a block is a tiny part of the rows. Drawing with replacement, capped at the
+    # remaining counts, then differs by less than a thousandth.
     taken = np.minimum(generator.multinomial(size, left / total), left)
     while short := size - int(taken.sum()):
         remaining = left - taken
@@ -163,13 +162,13 @@ class Block:
     own: Mapping[str, pa.Array] = field(default_factory=dict)
 
     def cut(self, start: int, end: int) -> Block:
-        """Block of some of the rows."""
+        """Return a block with some of the rows."""
         own = {name: column[start:end] for name, column in self.own.items()}
         return Block(self.codes[start:end], self.words, self.start + start, own)
 
     @classmethod
     def join(cls, blocks: Sequence[Block]) -> Block:
-        """Rows of consecutive blocks; an empty block comes alone."""
+        """Join the rows of consecutive blocks; an empty block must be the only one."""
         names = blocks[0].own
         own = {name: pa.concat_arrays([block.own[name] for block in blocks]) for name in names}
         return cls(np.concatenate([block.codes for block in blocks]), blocks[0].words, blocks[0].start, own)
@@ -182,15 +181,15 @@ class SecondPass:
     Attributes
     ----------
     first : TableCounter
-        Over the same files, whose rows need not be read again as far as they are kept.
+        First pass over the same files; rows that it stored need not be read again.
     prepared : Prepared
-        What is drawn by; other rows of each symbol than it expects are refused.
+        Release and noise for the draws; the number of rows of each symbol must be as expected.
     workers : int
-        Threads that draw and print.
+        Threads that draw and decode.
     before : int
-        Rows of the source before the next file.
+        Number of rows in the source before the next file.
     seen : ndarray of int, shape (n_x,)
-        Rows of each input symbol that were read so far.
+        Number of rows of each input symbol read so far.
     """
 
     first: TableCounter
@@ -198,12 +197,12 @@ class SecondPass:
     before: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        # Draws from a generator follow one another, and only those of a key are for any thread.
+        # Draws from a generator are sequential; only draws from a key can be made by any thread.
         self.workers = self.first.workers if isinstance(self.prepared.words, NoiseKey) else 1
         self.seen = np.zeros(self.prepared.release.channel.n_inputs, np.int64)
 
     def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
-        """Blocks of each part of the output, with one part per input file."""
+        """Yield the blocks of each part of the output, with one part per input file."""
         files, expected, words = self.first.source.files, self.prepared.expected, self.prepared.words
         begin(int(expected.sum()))
         if rows == "keep":
@@ -215,7 +214,7 @@ class SecondPass:
         yield from self._even_parts(blocks, n_rows, derive_words(words, "shuffled"))
 
     def _even_parts(self, blocks: Iterator[NDArray[Any]], n_rows: int, words: RandomWords) -> Iterator[Iterator[Block]]:
-        """Shuffled codes in blocks of `block_sizes`, with one part per input file, all about the same size."""
+        """Yield shuffled codes in blocks of `block_sizes`, in one part per input file, all of about the same size."""
 
         def part_blocks(start: int, end: int) -> Iterator[Block]:
             while start < end:
@@ -229,9 +228,9 @@ class SecondPass:
             yield part_blocks(n_rows * part // n_parts, n_rows * (part + 1) // n_parts)
 
     def blocks(self, file: Path, first: int = 0) -> Iterator[Block]:
-        """Released codes of one file in input order; they depend on the key and the row number only.
+        """Yield the released codes of one file in input order; noise depends on the key and the row number only.
 
-        ``first`` is the number in its file of the first row that the source reads.
+        ``first`` is the number, within the file, of the first row that the source reads.
         """
         pending: list[Block] = []
         n_held = 0
@@ -251,7 +250,7 @@ class SecondPass:
         return derive_words(self.prepared.words, label) if label else self.prepared.words
 
     def _draw_file(self, file: Path, first: int) -> Iterator[Block]:
-        """Released rows of each batch of a file, in order."""
+        """Yield the released rows of each batch of a file, in order."""
         words, release = self._file_words(file), self.prepared.release
         channel = release.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
@@ -281,7 +280,7 @@ class SecondPass:
         Parameters
         ----------
         outputs : Outputs
-            With which it appears.
+            Outputs with which the release becomes visible.
         place : Target or binary stream
         rows : {"shuffle", "keep"}
         """
@@ -311,7 +310,7 @@ class SecondPass:
             self.first.source.check_unchanged()
 
     def print(self, stream: BinaryIO, path: Path, blocks: Iterator[Block], *, as_csv: bool = False) -> None:
-        """Write blocks into a new file: Parquet, or CSV."""
+        """Write blocks into a new Parquet or CSV file."""
         release = self.prepared.release
         printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0), 0)
         schema = output_schema(self.first.source.schema, printed, release)
@@ -321,7 +320,7 @@ class SecondPass:
         def encode_block(block: Block) -> Any:
             return writer.encode({**release.decode(block.codes, block.words, block.start), **block.own})
 
-        # Lines of CSV are made when they are written: more than the next rows would only wait.
+        # Lines of CSV are made while writing, so preparing more than the next rows would be useless.
         for encoded in ordered_map(encode_block, blocks, min(self.workers, 2) if as_csv else self.workers):
             with writing(path):
                 writer.write(encoded)
@@ -330,19 +329,19 @@ class SecondPass:
 
 
 def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[np.int64]) -> None:
-    """Refuse the release if the second pass saw other rows than the first."""
+    """Refuse the release if the second pass read other rows than the first."""
     source.check_unchanged()
     if not np.array_equal(seen, expected):
         raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
 
 
 def part_path(folder: Path, number: int) -> Path:
-    """Path of a part; names sort like the numbers."""
+    """Path of a part, whose name sorts like its number."""
     return folder / f"part-{number:05d}.parquet"
 
 
 def block_sizes(n_rows: int, n_parts: int) -> Iterator[int]:
-    """Number of rows of each block when every part is cut into row groups."""
+    """Number of rows of each block if every part is divided into row groups."""
     for part in range(n_parts):
         left = n_rows * (part + 1) // n_parts - n_rows * part // n_parts
         while left:

@@ -1,8 +1,8 @@
-"""Counting and rewriting of some row groups of a Parquet file: the tasks that an engine runs on its workers.
+"""Tasks that an engine runs on its workers: counting and rewriting some row groups of a Parquet file.
 
 A task is a pure function of its rows, the key and the numbers of its rows, so a task that is run again draws the
-same noise and writes the same file in place of the first. Nothing is decided here: see
-`sanitize.engines.parquet._engine`.
+same noise and writes the same file in place of the first. The driver in `sanitize.engines.parquet._engine` makes all
+decisions.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Task:
     file : Path
     row_groups : tuple of int
     first, before : int
-        Rows before the task in its file, and in the whole source.
+        Number of rows before the task in its file, and in the whole source.
     n_rows : int
-        Rows that the footer announces.
+        Number of rows by the footer.
     number : int
-        Place among all tasks.
+        Position among all tasks.
     """
 
     file: Path
@@ -69,7 +69,7 @@ class Task:
     number: int
 
     def check(self, n_rows: int) -> None:
-        """Refuse to go on if the number of rows read differs from the plan: the row numbers would be wrong."""
+        """Refuse to continue if the number of rows read differs from the plan, because row numbers would be wrong."""
         if n_rows != self.n_rows:
             raise SourceChanged(
                 f"{self.file.name} has another number of rows than its footer says; nothing was released"
@@ -91,7 +91,7 @@ def list_tasks(source: ParquetSource, task_rows: int) -> list[Task]:
 
 @dataclass(frozen=True)
 class _Slice(ParquetSource):
-    """Row groups of one task as an input; the driver checks if files changed."""
+    """Source with the row groups of one task; the driver checks if files changed."""
 
     row_groups: tuple[int, ...] = ()
 
@@ -110,24 +110,24 @@ class _Slice(ParquetSource):
 
 
 def worker_source(source: ParquetSource) -> ParquetSource:
-    """Input for workers: the part that all tasks share."""
+    """Make the part of the source that all tasks share."""
     return replace(source, files=(), _stamps=())
 
 
 @dataclass(frozen=True)
 class Written:
-    """Number of rows written, by input symbol if the rows were read for it."""
+    """Number of rows written, by input symbol if the rows were read."""
 
     rows: NDArray[np.int64]
 
     def merge(self, outcome: Written) -> Written:
-        """Add the counts of both."""
+        """Return the sum of both counts."""
         return Written(self.rows + outcome.rows)
 
 
 @dataclass(frozen=True)
 class CountRows:
-    """First pass of one task."""
+    """First pass over the rows of one task."""
 
     source: ParquetSource
     layout: Layout
@@ -145,13 +145,13 @@ class CountRows:
 
 @dataclass(frozen=True)
 class CountReleases:
-    """Pass of one task for a ledger: counts of the rows under some releases, and under all of them jointly."""
+    """Pass over the rows of one task for a ledger, which counts symbols of some releases, each and jointly."""
 
     source: ParquetSource
     entries: tuple[Entry, ...]
 
     def __call__(self, task: Task) -> Tally:
-        """Count the rows of a task."""
+        """Count the rows of a task for a ledger."""
         tally = Tally.from_rows(self.entries, _Slice.from_task(self.source, task), task.before)
         task.check(tally.singles[0].n)
         return tally
@@ -159,7 +159,7 @@ class CountReleases:
 
 @dataclass(frozen=True)
 class _WritesParts:
-    """Settings of a task that writes its own part to a folder."""
+    """Settings of tasks that write their own part to a folder."""
 
     source: ParquetSource
     prepared: Prepared[None]
@@ -167,7 +167,7 @@ class _WritesParts:
 
 
 class RewriteRows(_WritesParts):
-    """Second pass of one task: draw every row, and write one part."""
+    """Second pass over the rows of one task, which draws every row and writes one part."""
 
     def __call__(self, task: Task) -> Written:
         """Rewrite the rows, replacing an existing part, and return the number of rows of each input symbol."""
@@ -181,14 +181,14 @@ class RewriteRows(_WritesParts):
 
 @dataclass(frozen=True)
 class ShuffledPart:
-    """A run of output rows: the count of each code in each of its blocks.
+    """Part of the shuffled output, given by the count of each code in each of its blocks.
 
     Attributes
     ----------
     number, first : int
-        Of the part, and of its first block.
+        Number of the part, and number of its first block.
     start : int
-        Number of its first row.
+        Number of the first row of the part.
     blocks : tuple of ndarray of int, shape (n_y,)
     """
 
@@ -199,10 +199,10 @@ class ShuffledPart:
 
 
 def make_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most: int) -> list[ShuffledPart]:
-    """Parts that together hold the same rows as the single-machine release with ``n_files`` parts.
+    """Yield parts that together have the same rows as a single-machine release with ``n_files`` parts.
 
-    What is in each block comes from one generator, so it is drawn here; the order within blocks, which takes most of
-    the time, is drawn by whoever prints and writes them.
+    The counts in blocks come from one generator, so they are drawn here. The order within blocks, which takes most of
+    the time, is drawn by the workers that write them.
     """
     n_rows = int(released.sum())
     blocks = block_sizes(n_rows, n_files)
@@ -220,7 +220,7 @@ def make_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most:
 
 
 class WriteShuffled(_WritesParts):
-    """Write one part of the shuffled output, without reading rows."""
+    """Task that writes one part of the shuffled output without reading rows."""
 
     def __call__(self, part: ShuffledPart) -> Written:
         """Write the rows, replacing an existing part, and return their number."""

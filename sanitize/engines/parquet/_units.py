@@ -1,4 +1,4 @@
-"""Releases of files with several rows per unit: the table is in memory, and a ledger records each unit's symbols."""
+"""Releases of files with several rows per unit: the table is read into memory, and a ledger records the releases."""
 
 from __future__ import annotations
 
@@ -40,36 +40,36 @@ def release_units(
     workers: int | None = None,
     description: TableDescription | None = None,
 ) -> UnitReport:
-    """Release a Parquet or CSV file with several rows per unit, and record in a ledger what each unit was released.
+    """Release a Parquet or CSV file with several rows per unit, and record the release of each unit in a ledger.
 
-    The sanitizer is fitted on the source; `sanitize.over_time.UnitLedger` says how units are told its symbols. The
-    columns are held in memory. The target appears whole, or not at all and then nothing is recorded.
+    The sanitizer is fitted on the source; see `sanitize.over_time.UnitLedger` for the release of its symbols. The
+    columns are held in memory. The target becomes visible when it is complete; after a failure nothing is recorded.
 
     Parameters
     ----------
     source : path, table or stream
-        As `release_file` takes it, with the ledger's unit column.
+        See `release_file`; the table must have the ledger's unit column.
     target : path or binary stream
     sanitizer : Sanitizer
     ledger : UnitLedger
     rows : {"shuffle", "keep"}
     force : bool
-        Replace a target that exists.
+        Whether to replace an existing target.
     workers : int, optional
     description : TableDescription, optional
-        As `release_file` takes it.
+        See `release_file`.
 
     Returns
     -------
     UnitReport
-        Of this release and all that the ledger knows.
+        Report on this release together with all recorded releases.
 
     Raises
     ------
     BudgetExceeded
         If the channel exceeds the budget of the sanitizer.
     LedgerError
-        If a unit has several secrets, or one that no unit of the first release had.
+        If a unit has several sensitive values, or one that no unit of the first release had.
     SourceError, TargetError, ColumnError
         If the input cannot be read, the output not written, or a column does not fit.
 
@@ -111,19 +111,19 @@ def plan_units(
     workers: int | None = None,
     description: TableDescription | None = None,
 ) -> UnitReport:
-    """Report the leakage of `release_units` with everything that the ledger records; write and record nothing.
+    """Measure the leakage of `release_units` and all recorded releases together, without writing or recording it.
 
     Parameters
     ----------
     source : path, table or stream
-        As `release_file` takes it.
+        See `release_file`.
     sanitizer : Sanitizer
-        Fitted in place.
+        Estimator, which is fitted in place.
     ledger : UnitLedger
     rows : {"shuffle", "keep"}
     workers : int, optional
     description : TableDescription, optional
-        As `release_file` takes it.
+        See `release_file`.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def plan_units(
 
 
 def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOrder, workers: int) -> dict[str, Any]:
-    """Columns that a release of units needs, after the sanitizer was fitted on the table."""
+    """Fit the sanitizer on the table, and return the columns that a release of units needs."""
     table.check([ledger.unit])
     first = TableCounter(table, workers=workers)
     sanitizer.draft(first, rows)
@@ -159,7 +159,7 @@ def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOr
 
 
 def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
-    """Footer of a file: whom its guarantee covers, without figures, since those are about all releases together."""
+    """Footer of a file that states whom the guarantee covers; figures cover all releases, so they are left out."""
     note = release_note(sanitizer.report_)
     text = {name: note[name] for name in ("sanitize", "format")} | {"mechanism": f"{note['mechanism']}, by unit"}
     whom = "the units of its ledger"
@@ -168,7 +168,7 @@ def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
 
 @dataclass(eq=False)
 class _DrawnPass(SecondPass):
-    """A second pass over rows that are already drawn."""
+    """Second pass over rows whose symbols are drawn already."""
 
     codes: NDArray[np.int32]
 

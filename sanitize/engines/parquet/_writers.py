@@ -1,9 +1,8 @@
-"""Writing of released columns, as Parquet with a new schema or as CSV.
+"""Writers of released columns, as Parquet with a new schema or as CSV.
 
-CSV is RFC 4180 in UTF-8, the dialect that is read. Symbols are written as they are, quoted only where they need it, so
-that they read back as the same symbols. A spreadsheet may take a text that starts with ``= + - @`` for a formula, which
-no quoting prevents and which changing the symbol would hide from every other reader: the report names the columns
-instead.
+CSV is RFC 4180 in UTF-8, like the CSV that is read. Symbols are written unchanged, and quoted only if needed, so that
+they are read as the same symbols. A spreadsheet may take text that starts with ``= + - @`` for a formula. Quoting does
+not prevent this, and a changed symbol would be wrong for all other readers, so the report names such columns instead.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from sanitize.tables.files.parquet import is_text
 if TYPE_CHECKING:
     from sanitize.release.release import FittedRelease
 
-# A group is held in memory until it is written, and read as a whole: a million rows, as Arrow writes them itself.
+# Rows of a row group, which is in memory until it is written, and is read as a whole: a million, as in Arrow.
 ROW_GROUP_ROWS = 1 << 20
-# Newer Arrow cuts pages at 20,000 rows, for indexes of pages; a release has none, and every page has a header to read.
+# Newer Arrow cuts pages at 20,000 rows for page indexes. A release has no indexes, and each page costs a header.
 _PAGES = {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 
 
 def output_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: FittedRelease) -> pa.Schema:
-    """Schema of the output: no metadata of the input, and every column nullable.
+    """Schema of the output, without metadata of the input and with every column nullable.
 
-    Text is written from dictionaries; the file itself names the plain type only. Numbers and dates keep their
-    type where what is printed is a value and not a label; whole numbers that it could not hold get 64 bits.
+    Text is written from dictionaries, but the file only names the plain type. Numbers and dates keep their type if
+    values, not labels, are written; whole numbers that do not fit the type get 64 bits.
     """
     plain = {field.name: value_type(field.type) for field in source if field.name in columns}
     whole = {name: np.dtype(dtype.to_pandas_dtype()) for name, dtype in plain.items() if pa.types.is_integer(dtype)}
@@ -63,7 +62,7 @@ def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
 
 
 def with_sorted_dictionary(array: pa.Array) -> pa.Array:
-    """Sort the dictionary of a text column, since the order of first occurrence would reveal the rows' order."""
+    """Sort the dictionary of a text column, because the order of first occurrence would reveal the row order."""
     if not isinstance(array, pa.DictionaryArray):
         return array
     order = np.asarray(pc.sort_indices(array.dictionary))
@@ -75,7 +74,7 @@ def with_sorted_dictionary(array: pa.Array) -> pa.Array:
 
 
 def restore_type(column: Any, dtype: pa.DataType, name: str) -> Any:
-    """Convert a file's column back to its type before writing: the inverse of `as_type`, and of values as text."""
+    """Convert a column of a file back to its type before writing, which inverts `as_type` and text forms of values."""
     plain = value_type(column.type)
     if plain == dtype:
         return column
@@ -106,7 +105,7 @@ class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
             store_schema=False,
             compression="zstd",
             use_dictionary=True,
-            # Those of text take a third of the time, and tell nothing: the least and largest of a few values.
+            # Statistics of text take a third of the time, and are useless: minimum and maximum of a few values.
             write_statistics=[field.name for field in schema if not pa.types.is_dictionary(field.type)],
             write_page_checksum=True,
             **_PAGES,
@@ -114,10 +113,10 @@ class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
         self.add_key_value_metadata({"sanitize": footer})
 
     def __del__(self) -> None:
-        """Close a writer whose run failed without writing more, since its file is deleted."""
+        """Close a writer after a failure without writing more, because its file is deleted."""
 
     def encode(self, columns: Mapping[str, pa.Array]) -> pa.Table:
-        """Convert a row group to the types of the file, for later writing; safe in any thread."""
+        """Convert a row group to the types of the file, for later writing; any thread may call this."""
         arrays = [with_sorted_dictionary(as_type(columns[field.name], field.type)) for field in self.schema]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
@@ -129,7 +128,7 @@ class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
 _SPECIAL = re.compile('[,"\r\n]|^$|^\ufeff')
 _FORMULA = re.compile(r"\s*[=+\-@|%]")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-# Lines are put together in pieces of about this size.
+# Approximate size of the pieces in which lines are assembled.
 _PIECE_BYTES = 1 << 25
 _PIECE_ROWS = 1 << 16
 
@@ -140,7 +139,7 @@ class CsvWriter:
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
         self._stream = stream
         self._schema = schema
-        # A reader tells the dialect by semicolons and tabs that are not quoted.
+        # Readers detect the dialect from unquoted semicolons and tabs.
         names = (_add_quotes(name) if re.search("[;\t]", name) else quote_field(name) for name in schema.names)
         header = (",".join(names) + "\n").encode()
         if len(header) > HEADER_BYTES:
@@ -148,7 +147,7 @@ class CsvWriter:
         self._stream.write(header)
 
     def encode(self, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
-        """Return the rows unchanged: they take less memory than their text, which is made while writing."""
+        """Return the rows unchanged, because their text, which is made while writing, would take more memory."""
         return columns
 
     def write(self, columns: Mapping[str, pa.Array]) -> None:
@@ -169,7 +168,7 @@ class CsvWriter:
             joined = pc.binary_join_element_wise(*parts, "")
             if pc.max(pc.binary_length(joined)).as_py() > BLOCK_BYTES:
                 raise _too_long(f"a row takes more than {BLOCK_BYTES >> 20} MiB")
-            # All text of a fresh array, one after another.
+            # The texts of a new array are contiguous.
             offsets, content = (memoryview(buffer).cast("B") for buffer in joined.buffers()[1:])
             last = int.from_bytes(offsets[4 * len(joined) : 4 * len(joined) + 4], "little")
             self._stream.write(content[:last])
@@ -184,7 +183,7 @@ def _too_long(what: str) -> ColumnError:
 
 
 def quote_field(text: str) -> str:
-    """Field of a CSV line; empty text is quoted, because an empty field means missing."""
+    """Return the text of a CSV field; empty text is quoted, because an empty field means missing."""
     return _add_quotes(text) if _SPECIAL.search(text) else text
 
 
@@ -193,7 +192,7 @@ def _add_quotes(text: str) -> str:
 
 
 def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
-    """Distinct values as text, and the index of each row's value."""
+    """Distinct values of a column as text, and the index of each row's value."""
     encoded = array if isinstance(array, pa.DictionaryArray) else _plain(array).dictionary_encode()
     values = encoded.dictionary
     if not pa.types.is_string(values.type):
@@ -219,7 +218,7 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Array in a type that Arrow can deduplicate: extensions by storage type, narrow decimals widened."""
+    """Convert an array to a type that Arrow can deduplicate: extensions to storage types, narrow decimals to wider."""
     array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
     if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
         return array.cast(pa.decimal128(array.type.precision, array.type.scale))
@@ -227,7 +226,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:
-    """Note for the report if released texts, or names of columns, look like spreadsheet formulas."""
+    """Return a note for the report if released texts, or names of columns, look like spreadsheet formulas."""
     columns = []
     for name, level in levels.items():
         texts = [name, *(level.to_pylist() if pa.types.is_string(level.type) else ())]

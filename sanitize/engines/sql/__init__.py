@@ -1,10 +1,10 @@
-"""Releases inside a database: counting for a fit, and the statement that draws every row, in SQL.
+"""Releases inside a database: SQL statements that count for a fit and that draw every row.
 
-The word of a row is the first 62 bits of SHA-256(key | '|' | id): the first 60 decide, and where they tie with a
-threshold the last two do. So what is drawn is the distribution that was measured, in the same integers over 2**62, and
-nothing is rounded. Further stages of a channel take the further quarters of the hash, and rows are in the order of
-another one, SHA-256(key | 'order|' | id). The key is hexadecimal and of a fixed length, so no id of one hash is that of
-the other. Python draws the same rows by `release`.
+The random word of a row is the first 62 bits of SHA-256(key | '|' | id): the first 60 bits are compared with a
+threshold, and the last two decide ties. So rows are drawn exactly from the measured distribution, in the same integers
+over 2**62, without rounding. Further stages of a channel use the other quarters of the hash, and rows are sorted by
+another hash, SHA-256(key | 'order|' | id). The key is hexadecimal with a fixed length, so the two hashes never have the
+same input. `release` draws the same rows in Python.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""A table in a database, and the SQL that learns from it and releases it; Python draws the same rows."""
+"""SQL statements that count and release a table in a database, and a Python function that draws the same rows."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ Frame = TypeVar("Frame")
 Arrays: TypeAlias = "tuple[NDArray[Any], ...]"
 Dialect = Literal["duckdb", "postgres", "sqlite"]
 
-# Column of the result of `Database.counts` that says how many rows are alike.
+# Column in the result of `Database.counts` with the number of equal rows.
 COUNT = "n_rows"
-# A hash has so many words of 64 bits, of which the first 62 count: one for each stage that draws.
+# Number of 64-bit words in a hash, of which the first 62 bits are used: one word for each stage that draws.
 _WORDS = 4
 _TIED_BITS = 64 - SCALE_BITS
 _NO_ROWS = "SQL writes no rows of whole tables by latent classes: release its result with sanitize.release_file"
@@ -62,7 +62,7 @@ _NO_ROWS = "SQL writes no rows of whole tables by latent classes: release its re
 
 @dataclass(frozen=True)
 class Database:
-    """A table in a database, and the SQL that learns from it and releases it.
+    """Table in a database, with the SQL statements that count and release it.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Database:
     table : str
         Name of the table or view, with its schema before a dot if it has one.
     row_id : str or None
-        Column of whole numbers or text, different in each row; it is hashed, and never released.
+        Column of whole numbers or text that differs in each row; it is hashed, and never released.
 
     Examples
     --------
@@ -101,14 +101,14 @@ class Database:
             raise InvalidParameter("table must be a name, perhaps with its schema and catalog before dots")
 
     def counts(self, policy: Policy) -> str:
-        """Statement ``GROUP BY`` whose counts `fit` takes; its result is as sensitive as the table.
+        """Return a ``GROUP BY`` statement whose result `fit` takes, and which is as sensitive as the table.
 
-        A column that the policy cuts into bins has one value of each bin, so that no more is read than is counted.
+        For a column with bins, the result has one value per bin, so that it contains no more than is counted.
 
         Raises
         ------
         InvalidParameter
-            If the policy asks for latent classes, which are fitted to rows, or cuts dates.
+            If the policy uses latent classes, which need rows, or bins dates.
         """
         coder, shown, groups = Coder(self.dialect), [], []
         bins = {name: edges for channel in policy.channels for name, edges in channel.bins.items()}
@@ -130,19 +130,19 @@ class Database:
         ----------
         policy : Policy
         counts : DataFrame, pyarrow Table, stream of Arrow's batches, or path of a file of them
-            The columns of the policy, and ``n_rows``, how many rows are alike.
+            Columns of the policy, and ``n_rows``, the number of equal rows.
 
         Returns
         -------
         Sanitizer
-            The fitted estimator of the policy, with its ``report_``.
+            Fitted estimator of the policy, with its ``report_``.
 
         Raises
         ------
         BudgetExceeded
             If the designed channel exceeds the budget.
         ColumnError
-            If it is no such result.
+            If ``counts`` is not such a result.
         """
         names, designer = policy_columns(policy), policy.sanitizer()
         with open_source(counts, Numbers((*designer.numbers.columns, COUNT))) as files:
@@ -155,22 +155,22 @@ class Database:
         recipe = designer.recipe()
         table = MemoryTable(Table.from_native(pa.table(columns)), weights=np.asarray(number).astype(np.int64))
         layout = recipe.roles(table)
-        # Clipped are groups and not rows, which is no figure of the table.
+        # Clipped values are counted by group and not by row, which is no figure of the table.
         counted = replace(table.count(layout, "shuffle"), clipped=Counter())
         designer._remember(recipe.design(layout, counted))
         return designer
 
     def release(self, saved: SavedRelease | Designer) -> str:
-        """Statement that releases every row; its one parameter is the key, as ``key.hex()`` of 32 bytes.
+        """Return a statement that releases every row; its only parameter is the key, ``key.hex()`` of 32 bytes.
 
-        It fails, and gives no row, where ids repeat, are missing or are neither whole numbers nor text, where a row
-        holds a symbol that the fit has not seen, and where the key has another length. Whoever holds the key undoes the
-        noise: draw one for each release, use it on nothing else, and keep it out of logs.
+        The statement fails, and returns no row, if ids repeat, are missing or are neither whole numbers nor text, if a
+        row has a symbol that did not occur at fit, or if the key has another length. Anyone who has the key can remove
+        the noise: draw a key for each release, do not use it again, and keep it out of logs.
 
         Raises
         ------
         InvalidParameter
-            If the release cannot be said in SQL: it generates rows, reads dates, or has too many symbols.
+            If SQL cannot express the release, because it generates rows, reads dates, or has too many symbols.
         """
         if self.row_id is None:
             raise InvalidParameter("a release needs row_id: a column that is different in each row")
@@ -188,7 +188,7 @@ class Database:
         coder.tables[f"{prefix}outputs"] = ", ".join(["state", *heads]), number_lines([*columns.values()])
         if sum(len(lines) for _, lines in coder.tables.values()) > SQL_LINES:
             raise InvalidParameter(
-                f"its look-up tables take more than {SQL_LINES} lines; release fewer columns at once"
+                f"the look-up tables of this release take more than {SQL_LINES} lines; release fewer columns at once"
             )
         key = exp.Placeholder() if self.dialect == "sqlite" else exp.Parameter(this=literal(1))
         queries: dict[str, Any] = {name: coder.table(*entry) for name, entry in coder.tables.items()}
@@ -205,7 +205,7 @@ class Database:
         for (
             name,
             subquery,
-        ) in queries.items():  # each once: a hash that is part of a join would be computed for every line
+        ) in queries.items():  # each once: in a join, a hash would be computed for every line
             query = query.with_(name, as_=subquery, materialized=True, dialect=self.dialect, copy=False)
         return query.order_by(f"{rows}.a", f"{rows}.b", copy=False).sql(self.dialect, copy=False)
 
@@ -216,7 +216,7 @@ class Database:
 
     @property
     def _prefix(self) -> str:
-        """Prefix for the names of the statement's own queries that is no prefix of the table's name."""
+        """Return a prefix for the statement's own queries that the table's name does not begin with."""
         prefix = "sanitize_"
         while self.table.lower().startswith(prefix):
             prefix += "_"
@@ -229,18 +229,18 @@ class Database:
 
 
 def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey, row_id: str) -> Frame:
-    """Release a frame as a database would: the same key gives the same rows in the same order.
+    """Release a frame like a database does, with the same rows in the same order for the same key.
 
-    Rows come in the order of a hash of their ids, and numbers cut into bins as labels. See `Database.release`.
+    Rows are sorted by a hash of their ids, and binned numbers are written as labels. See `Database.release`.
 
     Parameters
     ----------
     df : pandas or polars DataFrame, pyarrow Table, or array
     saved : SavedRelease, or a fitted sanitizer
     key : 32 bytes, or NoiseKey
-        For one release only.
+        Key, which must be used for one release only.
     row_id : str
-        Column of whole numbers or text, different in each row.
+        Column of whole numbers or text that differs in each row.
 
     Returns
     -------
@@ -252,7 +252,7 @@ def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey,
     ColumnError
         If ids are missing, repeat, or are neither whole numbers nor text.
     UnknownSymbol
-        If a row holds a public value that was not there at fit.
+        If a row has a public value that did not occur at fit.
     """
     key = hidden(key)
     table, bound = Table.from_native(df), sql_release(saved, row_id)
@@ -272,13 +272,14 @@ def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey,
 def sampling_steps(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArray[Any]]:
     """Sampling stages as Walker's alias tables, and the released symbol of each state after the last one.
 
-    The first table has of each state its first bucket, and how many bits of a word are left beside the number of the
-    bucket; the second has of each bucket the number of 62 bits below which a word draws its first output, then both.
+    The first table has, for each state, its first bucket and the number of bits of a word that do not select the
+    bucket. The second table has, for each bucket, the threshold of 62 bits below which a word draws the first output,
+    followed by both outputs.
 
     Raises
     ------
     InvalidParameter
-        If a hash has too few words for them.
+        If a hash has too few words for the stages.
     """
     steps: list[tuple[Arrays, Arrays]] = []
     state = np.arange(channel.n_inputs, dtype=np.int32)
@@ -295,7 +296,7 @@ def sampling_steps(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArr
         state = np.arange(stage.n_outputs, dtype=np.int32)
     if len(steps) > _WORDS:
         raise InvalidParameter(
-            f"its channel draws {len(steps)} times per row, and a hash gives {_WORDS} random numbers; "
+            f"the channel draws {len(steps)} times per row, and a hash gives {_WORDS} random numbers; "
             "release fewer parts"
         )
     return steps, state
@@ -307,18 +308,18 @@ def number_lines(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def hash_words(messages: Sequence[str]) -> NDArray[np.int64]:
-    """Four words of 62 bits from the SHA-256 of each message, shape (n, 4)."""
+    """Compute four words of 62 bits from the SHA-256 of each message, shape (n, 4)."""
     digests = b"".join(hashlib.sha256(message.encode()).digest() for message in messages)
     return (np.frombuffer(digests, ">u8").reshape(-1, _WORDS) >> np.uint64(_TIED_BITS)).astype(np.int64)
 
 
 def id_texts(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
-    """Ids as the texts that are hashed.
+    """Convert ids to the texts that are hashed.
 
     Raises
     ------
     ColumnError
-        If they are missing, repeat, or are neither whole numbers nor text.
+        If ids are missing, repeat, or are neither whole numbers nor text.
     """
     dtype = value_type(ids.type)
     if not (pa.types.is_integer(dtype) or pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
@@ -334,12 +335,12 @@ def id_texts(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
 
 
 def sql_release(saved: SavedRelease | Designer, row_id: str) -> FittedRelease:
-    """Return the fitted release if SQL can express it; it must refuse unseen symbols.
+    """Return the fitted release if SQL can express it, with unseen symbols refused.
 
     Raises
     ------
     InvalidParameter
-        If it cannot.
+        If SQL cannot express the release.
     """
     whole = saved if isinstance(saved, SavedRelease) else SavedRelease.of(saved)
     bound = replace(whole.to_release(), handle_unknown="error")
@@ -349,7 +350,7 @@ def sql_release(saved: SavedRelease | Designer, row_id: str) -> FittedRelease:
         raise InvalidParameter(_NO_ROWS)
     for name, bins in bound.layout.bins.items():
         if isinstance(bins, Joined) and name in bound.layout.read:
-            raise InvalidParameter(f"column {name!r} has values joined; join them in a view, and release that")
+            raise InvalidParameter(f"column {name!r} has joined values; join them in a view, and release that view")
         refuse_type(name, is_fit=name not in bound.layout.read or not isinstance(bins, DateBins))
     return bound
 
@@ -374,7 +375,7 @@ def policy_columns(policy: Policy) -> tuple[str, ...]:
     Raises
     ------
     InvalidParameter
-        If counts are not enough, or a column has the name of the counts.
+        If counts do not suffice, or a column has the name of the counts.
     """
     if any(channel.mechanism == CLASSES for channel in policy.channels):
         raise InvalidParameter(_NO_ROWS)
@@ -394,7 +395,7 @@ def policy_columns(policy: Policy) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Coder:
-    """Columns of a table as codes, with the look-up tables and joins that they need.
+    """SQL expressions for the codes of a table's columns, with the look-up tables and joins that they need.
 
     Names of look-up tables begin with ``own``.
     """
@@ -411,7 +412,7 @@ class Coder:
         return exp.select(*columns).from_(exp.values(lines, alias="listed"))
 
     def codes(self, bound: FittedRelease) -> list[exp.Expression]:
-        """Code of each column of a row; NULL for an unseen value."""
+        """Expressions for the code of each column of a row; NULL for an unseen value."""
         layout, inputs = bound.layout, bound.channel.inputs
         return [
             self.interval(name, layout.bins[name].edges[1:-1], len(level))
@@ -421,11 +422,11 @@ class Coder:
         ]
 
     def column(self, name: str) -> exp.Expression:
-        """Column with its table's name; without it, SQLite reads a missing column as text."""
+        """Name of a column with that of its table, without which SQLite reads an absent column as text."""
         return exp.column(name, "t", quoted=True)
 
     def interval(self, name: str, starts: Sequence[Any], missing: int) -> exp.Expression:
-        """Number of ascending edges at most equal to the value; floats are compared as doubles."""
+        """Expression for the number of ascending edges up to a value; floats are compared as doubles."""
         whole = all(isinstance(start, int) for start in starts)
         value = self.column(name) if whole else exp.cast(self.column(name), "double")
         case = self.missing(name, missing, is_number=True)
@@ -436,7 +437,7 @@ class Coder:
     def look_up_code(
         self, name: str, values: Sequence[Any], dtype: pa.DataType, codes: Sequence[int], missing: int
     ) -> exp.Expression:
-        """Code of a value by a look-up table; NULL if it is not there."""
+        """Expression for the code of a value from a look-up table; NULL if the value is absent."""
         is_text, value, table = pa.types.is_string(dtype), self.column(name), f"{self.prefix}level_{len(self.joins)}"
         refuse_type(name, is_fit=is_text or is_numeric(dtype) or pa.types.is_boolean(dtype) or pa.types.is_null(dtype))
         lines = zip(map(literal, values), codes, strict=True)
@@ -446,7 +447,7 @@ class Coder:
         return self.missing(name, missing, is_number=is_numeric(dtype)).else_(exp.column("code", table))
 
     def missing(self, name: str, code: int, *, is_number: bool) -> exp.Expression:
-        """Start of a CASE with the code of missing values, including NaN; SQLite stores NaN as NULL."""
+        """Start of a CASE expression with the code of missing values, including NaN, which SQLite stores as NULL."""
         none = exp.Is(this=self.column(name), expression=exp.null())
         if is_number and self.dialect != "sqlite":
             number = exp.cast(self.column(name), "double")
@@ -455,9 +456,9 @@ class Coder:
 
 
 def symbol_expression(bound: FittedRelease) -> tuple[str, list[tuple[Any, int]]]:
-    """Number of a row's public symbol from its codes k0, k1, ..., and the channel's code of each number."""
+    """Expression for the number of a public symbol from its codes k0, k1, ..., and the channel's code for each."""
     inputs = bound.channel.inputs
-    symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # beyond 64 bits it is refused, not wrapped
+    symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # 64 bits must not overflow
     for i, level in enumerate(inputs.levels):
         size = len(level) + 1
         symbol, numbers = f"({symbol}) * {size} + k{i}", numbers * size + inputs.codes[:, i]
@@ -465,12 +466,12 @@ def symbol_expression(bound: FittedRelease) -> tuple[str, list[tuple[Any, int]]]
 
 
 def literal(value: Any) -> exp.Expression:
-    """Value in SQL; a double is an exact fraction of whole numbers and powers of 2, which all databases read alike.
+    """Write a value in SQL; a double becomes an exact fraction with powers of 2, which all databases read alike.
 
     Raises
     ------
     InvalidParameter
-        If it is a number that 64 bits do not hold.
+        If the value is a number that does not fit 64 bits.
     """
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return exp.convert(value)
@@ -488,7 +489,7 @@ def literal(value: Any) -> exp.Expression:
 
 
 def drawing(dialect: str, n_steps: int, prefix: str) -> dict[str, str]:
-    """Queries from symbols and keys to released states; they contain internal names only."""
+    """Return the queries from symbols and keys to released states, which contain internal names only."""
     queries = (
         render_template("engines/sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps, own=prefix)
         .strip()

@@ -353,10 +353,10 @@ def is_text_file(name: str) -> bool:
 
 def _unfit(name: str, *, is_date: bool = False) -> ColumnError:
     """Error for a column of the wrong type."""
-    kind, way = ("dates", "its form under [types]") if is_date else ("numbers", "its signs (decimal, thousands)")
+    kind, way = ("dates", "its format under [types]") if is_date else ("numbers", "its signs (decimal, thousands)")
     return ColumnError(
-        f"column {name!r} must be {kind}, for its bins, its type, or because it was at fit, but not every field is "
-        f"one; mend it, name marks of missing values (missing) or {way} in the policy, or leave it out of bins and "
-        "types",
+        f"column {name!r} must be {kind}, because of its bins, its type or the fit, and some fields are not: correct "
+        f"them, name marks of missing values (missing) or {way} in the policy, or leave the column "
+        "out of bins and types",
         name,
     )

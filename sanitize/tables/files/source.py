@@ -352,7 +352,7 @@ def reading(name: str) -> Iterator[None]:
     except PermissionError:
         raise SourceError(f"{name} may not be read; check its permissions") from None
     except (pa.ArrowMemoryError, MemoryError):
-        raise SourceError(f"{name} needs more memory than there is to decode") from None
+        raise SourceError(f"{name} needs more memory to decode than is available") from None
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, *_UNPACKING) as error:
         if isinstance(error, OSError) and error.errno:  # Arrow's errors on content have none
             raise SourceError(f"{name} cannot be read ({os.strerror(error.errno)})") from None
@@ -376,9 +376,9 @@ def partition_schema(root: Path, files: Sequence[Path], file_columns: Collection
     folders = [_values(root, file) for file in files]
     names = [name for name, _ in folders[0]]
     if any([name for name, _ in values] != names for values in folders):
-        raise SourceError(f"the folders under {root.name!r} do not name the same columns for every file")
+        raise SourceError(f"the folders under {root.name!r} do not name the same columns for every file; rename them")
     if len(set(names)) < len(names):
-        raise SourceError(f"the folders under {root.name!r} name a column twice")
+        raise SourceError(f"the folders under {root.name!r} name a column twice; rename them")
     fields = []
     for j, name in enumerate(names):
         if name in file_columns:
@@ -400,6 +400,6 @@ def _values(root: Path, file: Path) -> list[tuple[str, str | None]]:
             name, text = unquote(name, errors="strict"), unquote(value, errors="strict")
             (name + text).encode()
         except UnicodeError:
-            raise SourceError(f"a folder under {root.name!r} has a name that is not valid UTF-8") from None
+            raise SourceError(f"a folder under {root.name!r} has a name that is not valid UTF-8; rename it") from None
         pairs.append((name, None if text == "__HIVE_DEFAULT_PARTITION__" else text))
     return pairs
