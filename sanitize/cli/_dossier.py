@@ -1,4 +1,4 @@
-"""``sanitize report --dossier``: the dossier of a release, its Croissant metadata, and a statement that names them."""
+"""Option ``sanitize report --dossier``, which writes a dossier, Croissant metadata, and a statement that names both."""
 
 from __future__ import annotations
 

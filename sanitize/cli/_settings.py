@@ -103,7 +103,7 @@ def resolve_policy(args: argparse.Namespace) -> Policy:
     settings = {name: value for name in ("min_count", "smoothing") if (value := getattr(args, name, None)) is not None}
     for name in settings:
         if mechanism not in OWNERS[name]:
-            raise InvalidParameter(f"{mechanism} has no {_SETTINGS[name]}; leave it out, or take another -m")
+            raise InvalidParameter(f"{mechanism} has no {_SETTINGS[name]}; leave it out, or change the mechanism (-m)")
     if keep and mechanism == CLASSES:
         raise InvalidParameter(f"{mechanism} releases a whole table, without -k; list all columns with -x")
     channel = PolicyChannel("release", public, mechanism, dict(getattr(args, "bins", None) or []), settings)

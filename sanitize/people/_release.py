@@ -147,7 +147,7 @@ class UnitRelease:
             if child.parent not in (None, root) and (above is None or above.id is None):
                 raise InvalidParameter(f"the parent of {name!r} must be the root, or a child with an id")
             if above is not None and above.parent not in (None, root):
-                raise InvalidParameter(f"table {name!r} is three levels below the units; two are the most")
+                raise InvalidParameter(f"table {name!r} is three levels below the units; at most two are possible")
         if root is None and (len(self.children) != 1 or recipe.public is not None):
             raise InvalidParameter(
                 "without a root there is one table, whose public columns its Child names; else name the table with one "

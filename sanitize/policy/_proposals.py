@@ -60,7 +60,7 @@ class Proposal:
 
     @property
     def value(self) -> str:
-        """Value as written in TOML."""
+        """Value of the line as written in TOML."""
         return to_toml(self.setting) if self.shown is None else self.shown
 
     @property

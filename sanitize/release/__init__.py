@@ -1,4 +1,4 @@
-"""Releases from tables: roles, counts, design, rows, and saved records."""
+"""Releases of tables: roles of columns, counts, design of the channel, released rows, and saved releases."""
 
 import lazy_loader
 

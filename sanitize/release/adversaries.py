@@ -81,7 +81,7 @@ def check_estimator(estimator: Any) -> None:
 
 
 def _classifier(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """Adversary that uses a classifier."""
+    """Predictions of an adversary that uses a scikit-learn classifier."""
     weighted = secrets.given is not None and has_fit_parameter(estimator, "sample_weight")
     extra = {"sample_weight": secrets.weights[train]} if weighted else {}
     with warnings.catch_warnings():
@@ -202,7 +202,7 @@ class Score:
         self.n_effective = self.total**2 / float((weights**2).sum()) if self.total else 0.0
 
     def mean(self, values: Vector) -> float:
-        """Weighted mean."""
+        """Weighted mean over the rows."""
         return float(self.weights @ values) / self.total
 
     def mean_and_error(self, values: Vector) -> tuple[float, float]:
@@ -232,7 +232,7 @@ def assign_folds(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, see
 
 
 def cluster_numbers(clusters: ArrayLike, n_rows: int) -> NDArray[np.int64]:
-    """Number of each row's cluster."""
+    """Number the clusters; return the number of each row's cluster."""
     labels = np.asarray(clusters)
     if labels.shape != (n_rows,):
         raise InvalidParameter(f"clusters must be one label per row, got shape {labels.shape} for {n_rows} rows")

@@ -1,4 +1,4 @@
-"""Chance that raw rows identify the one of two people who has a sensitive value, cross-fitted."""
+"""Cross-fitted chance of identifying, from raw rows, which of two people has a sensitive value."""
 
 from __future__ import annotations
 

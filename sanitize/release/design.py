@@ -58,7 +58,7 @@ _WEIGHTED_NOTE = (
 
 @dataclass(frozen=True)
 class Specification:
-    """Settings that lead from a distribution to a channel.
+    """Settings by which a channel is designed from a distribution.
 
     Attributes
     ----------
@@ -412,7 +412,7 @@ def restrict(
 
 
 def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> tuple[list[str], Shortage]:
-    """Notes on sensitive values with too few rows to certify anything, and the shortage."""
+    """Notes on sensitive values with too few rows to be certified, and the kind of shortage."""
     if spec.confidence is None or not isinstance(spec.budget, (LiftBudget, LDPBudget)):
         return [], spec.facts.shortage
     rows = spec.support(table)[0]

@@ -35,7 +35,7 @@ Report = TypeVar("Report", covariant=True)
 
 @dataclass(frozen=True)
 class Prepared(Generic[Report]):
-    """Input of the second pass over a table, and the information for the caller.
+    """Input of the second pass over a table, with the report for the caller.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Designer(ABC):
 
     @abstractmethod
     def recipe(self) -> Recipe:
-        """Recipe with the current parameters."""
+        """Return the recipe with the current parameters."""
 
     def _releaser(self) -> Releaser[LeakageReport]:
         return self
@@ -217,7 +217,7 @@ class RecipeDesigner(Designer):
     compared_: Mapping[str, LeakageReport] = field(default_factory=dict, init=False)
 
     def recipe(self) -> Recipe:
-        """Return the recipe."""
+        """Return the recipe of this designer."""
         return self.made_by
 
 

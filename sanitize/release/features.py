@@ -39,7 +39,7 @@ class Features:
 
     @property
     def n_cells(self) -> int:
-        """Number of different tuples."""
+        """Number of distinct tuples of symbols."""
         return int(self.cells.max()) + 1
 
 
@@ -112,7 +112,7 @@ def require_columns(available: Sequence[str], names: Sequence[str], what: str) -
 
 
 def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32]]:
-    """Symbols of S, at least two, and each row's code."""
+    """Symbols of S, of which there must be two or more, and the code of each row."""
     if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names") or getattr(sensitive, "ndim", 1) == 2:
         table = Table.from_native(sensitive)
         columns = {name: table[name] for name in table.names}

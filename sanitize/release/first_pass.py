@@ -96,7 +96,7 @@ class RowCounts:
 
     @property
     def exact(self) -> ContingencyTable:
-        """Counts without noise."""
+        """The counts themselves, which have no noise."""
         return self.table
 
     def empty_copy(self) -> RowCounts:
@@ -112,7 +112,7 @@ class RowCounts:
 
 
 def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
-    """Weights of the rows of a batch.
+    """Read the weights of the rows of a batch.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
 
 
 def feature_columns(table: Table, features: Any) -> dict[str, Any]:
-    """Sensitive columns passed apart from the table, by name; empty if there are none."""
+    """Sensitive columns that were passed separately from the table, by name; empty if there are none."""
     if features is None:
         return {}
     if hasattr(features, "columns") or hasattr(features, "column_names"):
@@ -155,7 +155,7 @@ def feature_columns(table: Table, features: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class MemoryTable:
-    """A table in memory, to be counted.
+    """First pass over a table in memory.
 
     Attributes
     ----------
@@ -177,22 +177,22 @@ class MemoryTable:
 
     @cached_property
     def features(self) -> Mapping[str, Any]:
-        """Sensitive columns passed apart from the table, by name."""
+        """Sensitive columns that were passed separately from the table, by name."""
         return feature_columns(self.head, self.sensitive_features)
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:
-        """All columns."""
+        """All columns of the table, and sensitive columns passed separately."""
         return {**{name: self.head[name] for name in self.head}, **self.features} if self.features else self.head
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of the columns, without sensitive ones passed apart."""
+        """Names of the columns of the table, without sensitive columns passed separately."""
         return self.head.names
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of the table."""
         return self.head.n_rows
 
     def naming_absent(self) -> contextlib.AbstractContextManager[None]:
@@ -210,7 +210,7 @@ class MemoryTable:
 
 @dataclass(frozen=True)
 class TableCounter:
-    """A table in files, to be counted in this process.
+    """First pass over a table in files, in this process.
 
     Attributes
     ----------
@@ -237,12 +237,12 @@ class TableCounter:
 
     @property
     def head(self) -> Table:
-        """Columns without rows, as a table."""
+        """Empty table with the columns of the files."""
         return Table.from_native(self.empty())
 
     @property
     def columns(self) -> Mapping[str, Any]:
-        """Columns without rows."""
+        """Empty columns, which have the types of the table."""
         return self.head
 
     @property
@@ -252,7 +252,7 @@ class TableCounter:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of the table."""
         return self.source.n_rows
 
     def empty(self) -> pa.Table:
@@ -347,7 +347,7 @@ class TableCounter:
             self._kept[place] = size, batches
 
     def order_audit(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
-        """Audit of rows that keep their order; None if they are shuffled."""
+        """Make an empty test of the order of rows that keep their order; None if they are shuffled."""
         # If the public columns are also the sensitive ones, the release itself is their order.
         if order == "shuffle" or layout.sensitive == layout.public:
             return None
@@ -370,7 +370,7 @@ TableSource: TypeAlias = TableCounter | MemoryTable
 
 
 def sensitive_names(table: TableSource, spec: ColumnSpec) -> tuple[str, ...]:
-    """Names of the sensitive columns, in a table or apart from it."""
+    """Names of the sensitive columns, which may be in the table or separate."""
     if table.sensitive_features is not None and spec is not None:
         raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
     return tuple(table.features) or select("sensitive", spec, table.head)

@@ -1,4 +1,4 @@
-"""Path from a table to a release: recipes with frozen parameters, and `Recipe.fit`, readable from top to bottom."""
+"""Recipes with frozen parameters, whose method `Recipe.fit` leads from a table to a release."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _COMPANIONS = 200_000
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Settings of one fit that are not part of its recipe.
+    """Options of a single fit, which are not part of the recipe.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ PLAIN = FitOptions()
 
 
 class Recipe(ABC):
-    """Base of the recipes, one per mechanism, which share their parameters with the estimator of the same name.
+    """Base class of recipes, one per mechanism, which have the parameters of the estimator of the same name.
 
     Each fit of an estimator makes a new recipe, which never changes. Recipes do not import the estimators, so the
     command line needs no scikit-learn, which takes longer to load than a small release takes.
@@ -112,11 +112,11 @@ class Recipe(ABC):
 
     @classmethod
     def estimator(cls) -> str:
-        """Name of the estimator."""
+        """Name of the estimator that corresponds to the recipe."""
         return cls.__name__.removesuffix("Recipe")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a parameter once: a recipe is a value."""
+        """Set a parameter for the first time; recipes are frozen, so a later change raises an error."""
         if name in vars(self) or name not in {item.name for item in fields(self)}:  # type: ignore[arg-type]
             raise FrozenInstanceError(f"cannot assign to {name!r} of a recipe: use with_changes")
         super().__setattr__(name, value)
@@ -203,7 +203,7 @@ class Recipe(ABC):
 
     @abstractmethod
     def specification(self) -> Specification:
-        """Budget and mechanism, with the settings shared by recipes; parameters are checked here."""
+        """Return the budget, the mechanism and the common settings, after checking the parameters."""
 
     def resolve(
         self, spec: Specification, layout: Layout, counts: RowCounts, channel: Channel | None
@@ -233,9 +233,9 @@ class Recipe(ABC):
             return
         what = "a confidence" if self.takes_weights and self.confidence is not None else "rows that keep their order"
         raise InvalidParameter(
-            f"the weights of the rows, {table.source.weights!r}, are not for "
+            f"the weights of the rows, {table.source.weights!r}, cannot be used with "
             f"{what if self.takes_weights else self.estimator()}: leave weights out, or release by one mechanism "
-            "(as subset-merging or latent-classes) without a confidence, in shuffled rows"
+            "(such as subset-merging or latent-classes) without a confidence, with shuffled rows"
         )
 
     def _refuse_weights(self, *weights: object) -> None:
@@ -256,7 +256,7 @@ class Recipe(ABC):
         return replace(self.specification(), counts_people=self.person_column is not None)
 
     def _settings_facts(self, spec: Specification, layout: Layout) -> ReleaseFacts:
-        """Facts of the mechanism, and of the settings shared by all recipes."""
+        """Facts about the mechanism and the settings that all recipes share."""
         notes = (*((SEEDED_NOTE,) if self.is_seeded else ()), *spec.facts.warnings)
         if not self.keep_sensitive:
             return replace(spec.facts, seeded=self.is_seeded, warnings=notes)
@@ -359,7 +359,7 @@ class Recipe(ABC):
         return roles
 
     def count(self, table: TableSource, layout: Layout, order: RowOrder) -> RowCounts:
-        """Count rows, or people if they have several rows; columns whose values identify people are refused."""
+        """Count rows, or people if they have several rows, and refuse columns that identify people."""
         counts, others = table.count(layout, order), list(table.names)
         if self.promise is not None:  # noise would not cover another look at sensitive values
             counts = add_noise(layout, counts, self.promise, self.random_state, self.min_count)

@@ -66,7 +66,7 @@ def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -
 
 
 def make_bins(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Bins]:
-    """Bins of the columns that have them, as edges or calendar units; one list of edges cuts all numbers."""
+    """Make the bins of columns from edges or calendar units; a single list of edges applies to all numbers."""
     if wanted is None:
         return {}
     if isinstance(wanted, (list, tuple, np.ndarray)):
@@ -238,7 +238,7 @@ class Layout:
         return {name: order for name, bins in self.bins.items() if (order := bins.order) is not None}
 
     def empty_table(self) -> ContingencyTable:
-        """Contingency table without rows."""
+        """Make a contingency table without rows."""
         return ContingencyTable.empty(self.sensitive, self.public, self.orders)
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
@@ -283,7 +283,7 @@ class Layout:
         return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit", binned=self.binned_public))
 
     def notes(self, clipped: Mapping[str, int]) -> tuple[str, ...]:
-        """Notes for the report about binning."""
+        """Notes about binning for the report."""
         notes = [
             f"the bin edges of column {name!r} were learned from the data and are released with it"
             for name, bins in self.bins.items()
@@ -331,7 +331,7 @@ class CellLayout(Layout):
         return replace(self, partition=self.partition.with_key(key))
 
     def bare(self) -> CellLayout:
-        """Return the layout itself: it holds no distribution."""
+        """Return the layout itself, because it contains no distribution."""
         return self
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
@@ -347,12 +347,12 @@ class CellLayout(Layout):
 
 
 def layout_classes(layout: Layout) -> ClassPartition | None:
-    """Latent classes of a layout; None if its symbols are tuples."""
+    """Latent classes of a layout; None if the public symbols are tuples."""
     return layout.partition if isinstance(layout, CellLayout) else None
 
 
 def cell_layout(layout: Layout, partition: ClassPartition | None) -> Layout:
-    """Layout of columns with latent classes of the public ones, if there are any.
+    """Make a layout from roles, with latent classes of the public columns if there are any.
 
     Raises
     ------
@@ -367,7 +367,7 @@ def cell_layout(layout: Layout, partition: ClassPartition | None) -> Layout:
 
 
 class CellColumns(Columns):
-    """Columns of one batch, with the class of each row as one more."""
+    """Columns of one batch, with the class of each row as an additional column."""
 
     layout: CellLayout
 

@@ -51,7 +51,7 @@ _NOISE_CHANCE, _DEVIATIONS = 1e-3, 5.0
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """Consecutive rows: symbols by key, their counts by block, and the symbols of examined rows."""
+    """Run of consecutive rows, with keys of symbols, counts by block, and symbols of examined rows."""
 
     first: int
     keys: NDArray[np.int64]
@@ -71,7 +71,7 @@ class SymbolOrder:
 
     @property
     def size(self) -> int:
-        """Number of rows of a block."""
+        """Number of rows in each block."""
         return _power_of_2(self.n_rows / _MOST_BLOCKS)
 
     def counts(self, first: int, numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
@@ -134,7 +134,7 @@ class OrderAudit:
         return OrderAudit({names: SymbolOrder(order.n_rows) for names, order in self.orders.items()})
 
     def count(self, columns: Mapping[str, ArrowColumn], first: int) -> None:
-        """Add rows from number ``first`` on."""
+        """Count the rows of a batch, from number ``first`` on."""
         for names, order in self.orders.items():
             selection = {name: columns[name] for name in names}
             if combined := Combined.from_columns(selection):
@@ -146,7 +146,7 @@ class OrderAudit:
             order.add(first, numbers, keys)
 
     def merge(self, addend: OrderAudit) -> OrderAudit:
-        """Add the counts of both."""
+        """Return the sum of the counts of both."""
         return OrderAudit(
             {
                 names: SymbolOrder(order.n_rows, order.runs + addend.orders[names].runs)

@@ -155,7 +155,7 @@ def _read(values: pa.Array, name: str) -> tuple[Literal["number", "date", "text"
 
 
 def _round_quantiles(values: NDArray[np.float64], n_bins: int) -> list[float]:
-    """Quantiles rounded to a scale, the outer ones outwards."""
+    """Round quantiles to a scale, and the outer ones outwards."""
     values = values[np.isfinite(values)]
     quantiles = np.quantile(values, np.linspace(0, 1, n_bins + 1))
     # Half the width of a typical bin, because outliers stretch only the outer bins.

@@ -1,6 +1,6 @@
-"""Reports: measure a (joint, channel) pair against a budget, and export the result.
+"""Reports that measure a distribution and a channel against a budget, and export the result.
 
-The measuring code reads the channel's matrix and nothing else: it does not know how the channel was made.
+The measuring code reads only the channel's matrix and does not know how the channel was designed.
 """
 
 from __future__ import annotations

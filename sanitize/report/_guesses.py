@@ -1,4 +1,4 @@
-"""Chance of guessing a sensitive value before and after a release, next to shuffled values."""
+"""Chance of guessing a sensitive value before and after a release, compared with shuffled values."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def alone(document: dict[str, Any]) -> str:
 
 
 def promise_name(document: dict[str, Any]) -> str | None:
-    """Name of the section on differential privacy; None if there is none."""
+    """Name of the report's section on differential privacy; None if there is none."""
     return next((section["name"] for section in document["sections"] if section["name"] in PROMISES), None)
 
 

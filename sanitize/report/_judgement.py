@@ -107,7 +107,7 @@ class AttackResult:
 
     @property
     def verdict(self) -> str:
-        """Status in words; empty without people outside the data."""
+        """Description of the status; empty without people outside the data."""
         return "" if self.status is None else str(_words()["status"][self.status])
 
     @property
@@ -184,7 +184,7 @@ class ClaimVerdict:
 
     @property
     def title(self) -> str:
-        """Title of the verdict."""
+        """Title of the claim that the verdict is about."""
         return str(_words()["claims"][self.claim]["title"])
 
     @property

@@ -1,4 +1,4 @@
-"""Forms of a judgement: its own JSON, and its part in a report."""
+"""Forms of a judgement in JSON: as a document of its own, and as a part of a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks of a page's pictures: positions in percent and shades by name, all from the document."""
+"""Marks in the pictures of a page, as positions in percent and names of shades, computed from the document."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reports: measure a (joint, channel) pair against a budget, and export the result.
+"""Report that measures a distribution and a channel against a budget, and exports the result.
 
-The measuring code reads the channel's matrix and nothing else: it does not know how the channel was made.
+The measuring code reads only the channel's matrix and does not know how the channel was designed.
 """
 
 from __future__ import annotations
@@ -115,12 +115,12 @@ class LeakageReport(ReportViews):
 
     @property
     def useless(self) -> bool:
-        """True if almost nothing is kept, see `Verdict`."""
+        """True if the release keeps almost no information; see `Verdict`."""
         return self.verdict.useless
 
     @property
     def lack(self) -> Lack | None:
-        """Reason why almost nothing is kept, see `Verdict`."""
+        """Reason why the release keeps almost no information; see `Verdict`."""
         return self.verdict.lack
 
     @property

@@ -266,7 +266,7 @@ class SavedReport(ReportViews):
             document = copy.deepcopy(self._saved)
             return document if audience == "public" else document | {"symbols": document["symbols"][:n_symbols]}
         if audience == "internal":
-            raise InvalidParameter("this is a public report: it has no internal view; read the internal one instead")
+            raise InvalidParameter("this is a public report: it has no internal view; read the internal report")
         return copy.deepcopy(publish(self._saved))
 
     def __repr__(self) -> str:

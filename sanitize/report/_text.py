@@ -241,7 +241,7 @@ def _symbols(symbols: list[dict[str, Any]], n_symbols: int) -> list[str]:
 
 
 def _section(section: dict[str, Any]) -> list[str]:
-    """Heading, words and the first rows of a section."""
+    """Lines of a section: heading, text and the first rows."""
     head, *columns = section["columns"] or [""]
     words = f"{section['title']}: {section['words']}" if section["words"] else section["title"]
     lines = ["", *_paragraph(clip(words, 400), most=3)]

@@ -261,7 +261,7 @@ def ascending(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
 
 
 def sort_values(values: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Values in ascending order, and their original positions."""
+    """Sort values in ascending order; return them with their original positions."""
     order = pc.array_sort_indices(values)
     return values.take(order), order.to_numpy().astype(np.int64)
 
@@ -296,7 +296,7 @@ def python_values(values: pa.Array, name: str) -> list[Any]:
 
 
 def _kind(dtype: pa.DataType) -> str:
-    """Kind of values that may be equal to one another."""
+    """Kind of a type; only values of the same kind can be equal."""
     types = pa.types
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
         return "number"

@@ -32,7 +32,7 @@ _FEW_EDGES = 32
 
 
 class Positions:
-    """Positions among sorted keys.
+    """Look-up of positions among sorted keys.
 
     Parameters
     ----------

@@ -186,7 +186,7 @@ def test_a_hierarchy_of_what_is_no_text_is_refused_by_name(name):
 
 @pytest.mark.parametrize("settings", [{"public": ["town"]}, {"public": ["town"], "keep": ["smokes"]}])
 def test_a_hierarchy_of_a_column_that_the_model_does_not_write_is_refused(settings):
-    with pytest.raises(ColumnError, match="hierarchies names 'smokes', which is no column that the model writes"):
+    with pytest.raises(ColumnError, match="hierarchies names 'smokes', which the model does not generate"):
         sanitizer(hierarchies={"smokes": {"True": ["any"]}}, **settings).fit(DF)
 
 

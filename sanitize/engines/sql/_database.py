@@ -98,7 +98,7 @@ class Database:
     def __post_init__(self) -> None:
         check_choice("dialect", self.dialect, *get_args(Dialect))
         if len(names := self.table.split(".")) > 3 or not all(names):
-            raise InvalidParameter("table must be a name, perhaps with its schema and catalog before dots")
+            raise InvalidParameter("table must be a name, optionally with schema and catalog, as in schema.name")
 
     def counts(self, policy: Policy) -> str:
         """Return a ``GROUP BY`` statement whose result `fit` takes, and which is as sensitive as the table.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Suggestion(Candidate):
-    """A candidate that meets the target; its report has every tried budget as a curve. Frozen.
+    """Suggested budget with its channel, and with a report that has every tried budget as a curve. Frozen.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Suggestion(Candidate):
 
     @property
     def curve(self) -> TradeoffCurve:
-        """Points of every tried budget, tightest first."""
+        """Points of the curve, one per tried budget, the tightest first."""
         assert self.report.curve is not None
         return self.report.curve
 
@@ -130,7 +130,7 @@ def suggest_budget(
     family: Callable[[float], Budget] = LiftBudget.symmetric,
     n_points: int = 33,
 ) -> Suggestion:
-    """Tightest budget that keeps enough of X, or most useful budget that leaks little enough about S.
+    """Find the tightest budget that keeps enough of X, or the most useful one that leaks little enough about S.
 
     Mechanisms that search are not monotone: the design for a looser budget may keep less. So budgets are tried and
     their channels measured: 0, quantiles of the log-lifts of the distribution (where symbols become low-risk) and a

@@ -73,7 +73,7 @@ KINDS = (
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A channel that a mechanism made for a budget, and its report. Frozen.
+    """Channel that a mechanism designed for a budget, with its report. Frozen.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Candidate:
 
     @property
     def point(self) -> TradeoffPoint:
-        """Main figures, as a point of a curve."""
+        """Point of a curve with the main figures of the candidate."""
         return TradeoffPoint(self.budget, self.report.measures, len(self.report.excess))
 
     def within(self, joint: JointDistribution, budget: Budget | float) -> Candidate:
@@ -165,7 +165,7 @@ class Choice:
 
     @cached_property
     def best(self) -> str:
-        """Recommended mechanism."""
+        """Name of the recommended mechanism."""
         names, reports = list(self.reports), list(self.reports.values())
         shares, printed = (
             np.array([report.summary.get(name, 1.0) for report in reports]) for name in (self.score, PRINTED)
@@ -219,7 +219,7 @@ class Choice:
         return first, f"{sentence}; {runner_up}, but {but}."
 
     def section(self, words: str) -> Section:
-        """Section of a report with all designs side by side."""
+        """Section of a report that compares all designs."""
 
         def row(report: LeakageReport) -> tuple[Any, ...]:
             summary = report.summary

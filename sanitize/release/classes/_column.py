@@ -127,7 +127,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def group_of_outcome(self) -> Codes:
-        """Group of each outcome."""
+        """Number of the group to which each outcome belongs."""
         return np.repeat(np.arange(self.n_groups), np.diff(self.first))
 
     @cached_property
@@ -202,7 +202,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return all_values.take(pa.array(np.where(place >= 0, len(values) + place, np.arange(len(values)))))
 
     def find_bins(self, values: pa.Array) -> Codes:
-        """Bin of each distinct value."""
+        """Find the bin of each distinct value."""
         if not len(values) or not len(self.groups):
             return np.zeros(len(values), np.intp)
         if is_ordered(values.type, self.name) != self.is_ordered:
@@ -223,11 +223,11 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         )
 
     def draw_outcomes(self, groups: Codes, words: NDArray[np.uint64]) -> Codes:
-        """Draw outcomes of rows in these groups, from 32-bit random words."""
+        """Draw the outcomes of rows, given their groups, from 32-bit random words."""
         return draw_listed(self._cumulative, self.first[groups], self.first[groups + 1], words)
 
     def write(self, outcomes: Codes, words: NDArray[np.uint64]) -> pa.Array:
-        """Draw values of rows with these outcomes, from 64-bit random words."""
+        """Draw the values of rows, given their outcomes, from 64-bit random words."""
         places = self.places[outcomes].astype(np.int64)
         between = np.flatnonzero(places == BETWEEN)
         if not self.is_ordered:

@@ -31,7 +31,7 @@ FREE, PRESENT = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A rule that one column determines another.
+    """Rule that one column determines another column.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Rule:
     gain: float
 
     def strengths(self, codes: Codes, target: Codes, n_values: int) -> Vector:
-        """Return how far each value of one column determines another one, from 0 to 1."""
+        """Return the degree, from 0 to 1, to which each value of a column determines another column."""
         return _measure(codes, target, n_values)[0] * float(_ramp(np.array(self.gain), _GAIN))
 
 

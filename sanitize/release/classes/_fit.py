@@ -44,20 +44,20 @@ class DistinctValues:
 
     @classmethod
     def from_column(cls, name: str, column: ArrowColumn) -> DistinctValues:
-        """Distinct values of a column."""
+        """Find the distinct values of a column."""
         values, codes = ascending(column, name)
         return cls(name, column, values, np.where(codes < 0, len(values), codes).astype(np.intp))
 
     def groups(self, column: ClassColumn) -> NDArray[np.int32]:
-        """Group of each row."""
+        """Group of each row, by the groups of a fitted column."""
         return column.value_groups(self.values)[self.codes]
 
     def bins(self, column: ClassColumn) -> Codes:
-        """Bin of each row, the last for missing."""
+        """Bin of each row in a fitted column; the last bin stands for missing."""
         return np.append(column.find_bins(self.values), len(column.groups))[self.codes]
 
     def outcomes(self, column: ClassColumn) -> Codes:
-        """Outcome of each row, the last for missing."""
+        """Outcome of each row in a fitted column; the last outcome stands for missing."""
         return np.append(column.outcomes(self.values), len(column.places) - 1)[self.codes]
 
 
@@ -181,7 +181,7 @@ class FittedColumns:
 
 
 def count_pairs(rows: csr_array, weights: Vector | None = None) -> Vector:
-    """Number or weight of rows by pairs of groups."""
+    """Count, or weigh, the rows of each pair of groups."""
     weighted = rows if weights is None else rows.multiply(weights[:, None]).tocsr()
     return np.asarray((rows.T.tocsr() @ weighted).toarray())
 

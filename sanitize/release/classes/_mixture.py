@@ -1,4 +1,4 @@
-"""Latent classes by expectation maximization: every parameter is an average over all rows."""
+"""Latent classes fitted by expectation maximization, where every parameter is an average over all rows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Mixture:
         noise: Vector,
         importance: Vector | None = None,
     ) -> Mixture:
-        """Fit classes to rows.
+        """Fit a mixture of classes to rows.
 
         Parameters
         ----------

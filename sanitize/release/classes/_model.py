@@ -142,7 +142,7 @@ class Writer(Declared, frozen=True, eq=False):
 
 
 class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="classes"):
-    """Classes of rows [Lazarsfeld], each a distribution of rows; all draws are from whole numbers.
+    """Latent-class model of rows [Lazarsfeld], which draws classes and rows from whole-number weights.
 
     Attributes
     ----------

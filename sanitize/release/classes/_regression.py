@@ -114,7 +114,7 @@ class Design:
 
     @property
     def information(self) -> Vector:
-        """Approximate information of each direction."""
+        """Approximate information in each direction."""
         return np.maximum(np.outer(self.left[0], self.right[0]), 0.0)
 
     def degrees(self, penalty: float) -> float:

@@ -66,7 +66,7 @@ def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) ->
 
 
 def _combine_codes(columns: Sequence[Codes]) -> NDArray[np.int64]:
-    """Small number for each combination of values."""
+    """Number the combinations of values with small integers."""
     numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         numbers = np.unique(numbers * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]

@@ -1,1 +1,1 @@
-"""Designers of releases, one for every estimator of `sanitize.transformers`, with the same names."""
+"""Recipes of releases, one for each estimator of `sanitize.transformers` and named after it."""

@@ -49,7 +49,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return self._recipe("latent class release").numbers
 
     def specification(self) -> Specification:
-        """Specification of the mechanism that applies to every distribution and budget."""
+        """Return the specification of subset merging, which applies to every distribution and budget."""
         return self._recipe("subset merging").specification()
 
     def _recipe(self, name: str, **settings: Any) -> Recipe:
@@ -107,7 +107,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return is_plain and n_rows >= MODELLED_ROWS
 
     def _classes(self, layout: Layout, n_rows: int) -> Any:
-        """Return the recipe of latent classes, or None."""
+        """Return the recipe of latent classes; None if they do not take part in the comparison."""
         if not self._has_classes(n_rows):
             return None
         declared = self.bins if isinstance(self.bins, Mapping) else {}

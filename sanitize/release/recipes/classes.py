@@ -75,7 +75,7 @@ LEAST_ROWS = 10
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LatentClassParameters:
-    """Parameters of latent classes."""
+    """Parameters of a release through latent classes."""
 
     budget: Budget | None = field(default=None, kw_only=False)
     sensitive: ColumnSpec = None
@@ -225,7 +225,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         table = {name: columns[name] if name in layout.keep else source[name] for name in layout.public}
         drawn = {name for name in table if name not in layout.keep}
         if strange := [name for name in self.hierarchies or {} if name not in drawn]:
-            raise ColumnError(f"hierarchies names {strange[0]!r}, which is no column that the model writes", strange[0])
+            raise ColumnError(f"hierarchies names {strange[0]!r}, which the model does not generate", strange[0])
         edges = {name: user_edges(bins, table[name]) for name, bins in layout.bins.items() if name in drawn}
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in drawn})
         declared = {*edges, *(self.hierarchies or {}), *self.summaries, *layout.keep}

@@ -68,7 +68,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
     handle_unknown = "error"
 
     def specification(self) -> Specification:
-        """Return the budget and the Gaussian mechanism, with the checked settings."""
+        """Return the budget, the Gaussian mechanism and the settings, after checking the parameters."""
         budget = as_capacity_budget(self.budget, "GaussianChannel")
         if not 0 < budget.nats < math.inf:
             raise InvalidParameter(

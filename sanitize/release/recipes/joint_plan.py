@@ -94,7 +94,7 @@ class JointLayout(Layout):
 
 
 def marginal_tables(table: ContingencyTable, groups: Sequence[Sequence[str]]) -> list[ContingencyTable]:
-    """Counts of S and each group of columns."""
+    """Contingency tables of S with each group of columns."""
     tuples, alphabets = Tuples.from_alphabet(table.public, groups)
     return [
         ContingencyTable(table.sensitive, alphabet, sum_columns(table.counts, codes, len(alphabet)), table.n)

@@ -113,7 +113,7 @@ def channel_labels(channel: Channel) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class OpenPart:
-    """A part without its own budget.
+    """Part of a joint release without a budget of its own.
 
     Attributes
     ----------

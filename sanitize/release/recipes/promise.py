@@ -181,7 +181,7 @@ def require_confidence(confidence: float | None, name: str) -> None:
     """Refuse rows generated from noisy counts without a certificate."""
     if confidence is None:
         raise InvalidParameter(
-            f"{name} needs confidence=, for example 0.95: noisy counts say nothing certain about these rows"
+            f"{name} needs confidence=, for example 0.95: noisy counts alone guarantee nothing for these rows"
         )
 
 
@@ -343,7 +343,7 @@ def _exact_counts(
 
 
 def places(seen: Alphabet, promise: DPGuarantee, secrets: Alphabet) -> NDArray[np.int32]:
-    """Index of each seen sensitive value among the declared ones."""
+    """Find the index of each sensitive value that occurs among the declared values."""
     place = secrets.encode(seen.decode(np.arange(len(seen))))
     if (place < 0).any():
         for j, (name, declared) in enumerate(zip(seen.columns, secrets.levels, strict=True)):

@@ -84,14 +84,15 @@ class RecordDP(DPGuarantee):
 
     Notes
     -----
-    Proof. The half of a row follows from its place and the number of rows. So two tables of as many rows that differ
-    in the row at one place have the same halves, and differ in the counts of one of them. These pass through the counts
-    in which that row is left out and the number of rows, a constant, stays: a step away from them each look changes by
-    1 in one place, and each score by 1 at most, so that all looks together, whose shares of ε add up to 1, change the
-    probability of what they say by a factor of e^ε at most. With a δ they are shares of a ρ of zero-concentrated
-    differential privacy, of counts by Gaussian noise of variance 1/(2ρ) and of choices by the exponential mechanism of
-    √(8ρ), that is (ε, δ)-differential privacy, or (ε, δ/2) beside the δ/2 of values that are found. Two steps make 2ε
-    and δ + e^ε δ. Everything else but the symbols is computed of what the looks say.
+    Proof. The half of a row follows from its position and the number of rows. So two tables with equally many rows that
+    differ in the row at one position have the same halves, and differ in the counts of one half. Two steps lead from
+    one table to the other: to the counts without this row, with the number of rows kept as a constant, and on to the
+    counts with the other row. In each step, each look changes by 1 in one place, and each score by at most 1. So all
+    looks together, whose shares of ε add up to 1, change the probability of their results by a factor of at most e^ε.
+    With a δ, the looks use shares of a ρ of zero-concentrated differential privacy, by Gaussian noise of variance
+    1/(2ρ) on counts and the exponential mechanism of √(8ρ) for choices. This implies (ε, δ)-differential privacy, or
+    (ε, δ/2) in addition to the δ/2 of found values. Two steps make 2ε and δ + e^ε δ. Everything else except the symbols
+    is computed from the results of the looks.
 
     Examples
     --------
@@ -162,7 +163,7 @@ class RecordDP(DPGuarantee):
         return f"{words}{beyond}."
 
     def _bounds(self, report: LeakageReport, layout: CellLayout) -> tuple[float, float, str]:
-        """Largest log increase and decrease of a file's probability by one row's sensitive value; and the δ."""
+        """Bounds on the log-ratio of a file's probability by one row's sensitive value, and words on the δ."""
         assert report.budget is not None
         budget, level = as_lift_budget(loosest(report.budget)), 2 * self.eps
         # With a single cell, the symbols reveal nothing about their rows.

@@ -51,7 +51,7 @@ class SecretDP(DPGuarantee):
     (ε, δ)-private, since one of them grows by 1 and one of the same x shrinks by 1 (``sanitize._util.sampling``). The
     channel M(N) is a function of N and of public values, and each row is drawn from the line M(N)(. | x_i) of its own
     public values by a key that neither table decides. So R is made of N, x and that key alone: post-processing. Rows
-    may keep their order, as somebody who knows all other rows learns from them no more than from N.
+    may keep their order, because an attacker who knows all other rows learns no more from them than from N.
 
     If a file keeps the order of its rows, noisy counts by block of rows decide whether the order alone exceeds the
     limit. They use a quarter of ε; both kinds of counts together are (ε, δ)-private by composition.

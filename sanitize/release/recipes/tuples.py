@@ -91,7 +91,7 @@ class WatchdogRecipe(DesignParameters, TupleRecipe):
     takes_any_budget = True
 
     def specification(self) -> Specification:
-        """Budget and mechanism."""
+        """Return the budget, the mechanism and the settings, after checking the parameters."""
         budget = declared_budget(self.budget)
         return self._specify("watchdog", partial(mechanisms.watchdog, budget=budget), budget)
 
@@ -110,7 +110,7 @@ class SubsetMergingRecipe(SubsetMergingParameters, TupleRecipe):
     takes_any_budget = True
 
     def specification(self) -> Specification:
-        """Budget and mechanism."""
+        """Return the budget, the mechanism and the settings, after checking the parameters."""
         budget = declared_budget(self.budget)
         mechanism = partial(mechanisms.subset_merging, budget=budget, effort=self.effort)
         return self._specify("subset merging", mechanism, budget)
@@ -146,7 +146,7 @@ class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
     """Release through the most useful channel within a budget on lifts or their averages [ZDS §III-A2]."""
 
     def specification(self) -> Specification:
-        """Budget and mechanism."""
+        """Return the budget, the mechanism and the settings, after checking the parameters."""
         spec = self._specify_search("optimal random response", mechanisms.optimal_random_response)
         names = self.side_columns
         return replace(spec, side_columns=[names] if isinstance(names, str) else list(names))
@@ -156,7 +156,7 @@ class SubsetRandomResponseRecipe(_Searching):
     """Apply optimal random response within blocks of public symbols [ZDS Algorithm 2, with larger blocks]."""
 
     def specification(self) -> Specification:
-        """Budget and mechanism."""
+        """Return the budget, the mechanism and the settings, after checking the parameters."""
         return self._specify_search("subset random response", mechanisms.subset_random_response)
 
 
@@ -168,7 +168,7 @@ class RandomizedResponseRecipe(TupleParameters, TupleRecipe):
     needs_sensitive = False
 
     def specification(self) -> Specification:
-        """Budget and mechanism."""
+        """Return the budget, the mechanism and the settings, after checking the parameters."""
         budget = self.budget
         if is_number(budget):
             budget = LDPBudget(budget_nats(budget))
@@ -199,7 +199,7 @@ class ExponentialChannelRecipe(ExponentialChannelParameters, TupleRecipe):
     needs_sensitive = False
 
     def specification(self) -> Specification:
-        """Budget and mechanism."""
+        """Return the budget, the mechanism and the settings, after checking the parameters."""
         budget = as_capacity_budget(self.budget, "ExponentialChannel")
         check_choice("distance", self.distance, "line", "circle", "hamming")
         mechanism = partial(_exponential_channel, capacity=budget.nats, distance=self.distance)

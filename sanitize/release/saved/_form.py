@@ -48,7 +48,7 @@ def own_budget(budget: object) -> Budget:
 
 
 class SavedForm(Declared, frozen=True, eq=False):
-    """All contents of a saved release."""
+    """Contents of a saved release, in the form of its JSON."""
 
     format: Literal["sanitize/release"]
     version: Version1
@@ -70,7 +70,7 @@ class SavedForm(Declared, frozen=True, eq=False):
     record_dp: tuple[_Level, NonNegative] | Unset = UNSET
 
     def layout(self) -> Layout:
-        """Layout of the columns."""
+        """Layout that the saved release describes."""
         bins = {column_bins.column: column_bins for column_bins in self.bins}
         require(len(bins) == len(self.bins), "has a column twice", "bins")
         return cell_layout(Layout(self.sensitive, self.public, bins, self.missing), self.partition)

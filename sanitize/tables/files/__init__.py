@@ -1,1 +1,1 @@
-"""Files of tables: opening, describing, reading and writing."""
+"""Opening, description, reading and writing of tables in files."""

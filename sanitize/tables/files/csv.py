@@ -1,4 +1,4 @@
-"""Reading of text files as untrusted input: strict, with errors that quote no values.
+"""Strict reader of text files as untrusted input, whose errors quote no values.
 
 The dialect is RFC 4180 in UTF-8: a delimiter between fields, double quotes around fields that need them (``""`` for
 a quote inside), any line ends. A byte order mark is skipped. An empty field is missing; ``""`` is the empty text unless
@@ -50,7 +50,7 @@ BLOCK_BYTES = 1 << 23
 
 @dataclass(frozen=True)
 class CsvSource(Source):
-    """Files of one table: a text file, all text files under a folder with one header, or the content of a stream.
+    """Table in text: a file, all text files with the same header under a folder, or the content of a stream.
 
     Attributes
     ----------
@@ -352,7 +352,7 @@ def is_text_file(name: str) -> bool:
 
 
 def _unfit(name: str, *, is_date: bool = False) -> ColumnError:
-    """Error for a column of the wrong type."""
+    """Error for a column with fields that are not numbers, or not dates."""
     kind, way = ("dates", "its format under [types]") if is_date else ("numbers", "its signs (decimal, thousands)")
     return ColumnError(
         f"column {name!r} must be {kind}, because of its bins, its type or the fit, and some fields are not: correct "

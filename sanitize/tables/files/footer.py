@@ -41,7 +41,7 @@ class TooMany(Exception):
 
 
 class Thrift:
-    """Reader of the compact protocol.
+    """Reader of data in the compact protocol of Thrift.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Thrift:
         self._left = most
 
     def fields(self, depth: int = 0) -> Fields:
-        """Read a structure."""
+        """Read a structure, as values by field number."""
         structure: Fields = {}
         data, number = self.data, 0
         while (head := data[self.at]) != 0:

@@ -1,4 +1,4 @@
-"""Types of the columns of a text file, inferred from all of their texts: numbers, dates, or plain text."""
+"""Inference of the types of columns of a text file, from all of their texts: numbers, dates, or plain text."""
 
 from __future__ import annotations
 

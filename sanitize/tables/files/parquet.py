@@ -1,4 +1,4 @@
-"""Reading of Parquet as untrusted input: sizes guarded, checksums verified, errors that quote no values."""
+"""Reader of Parquet as untrusted input, which limits sizes and verifies checksums, and whose errors quote no values."""
 
 from __future__ import annotations
 

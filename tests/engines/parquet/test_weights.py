@@ -106,7 +106,7 @@ def test_what_weights_have_no_meaning_for_is_refused(settings, more, says, table
 
 
 def test_a_choice_among_mechanisms_takes_no_weights(table, tmp_path):
-    with pytest.raises(InvalidParameter, match="the weights of the rows, 'PWGTP', are not for BestSanitizer"):
+    with pytest.raises(InvalidParameter, match="the weights of the rows, 'PWGTP', cannot be used with BestSanitizer"):
         sz.release_file(table, tmp_path / "out.csv", sz.BestSanitizer(BUDGET, **SETTINGS), description=SAID)
 
 
