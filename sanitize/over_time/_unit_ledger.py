@@ -176,7 +176,7 @@ class UnitLedger:
         ----------
         rows : DataFrame, pyarrow Table or array, or mapping of column to values
         sanitizer : Sanitizer
-            Fitted.
+            Fitted estimator.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class UnitLedger:
         ----------
         rows : mapping of column to values
         sanitizer : Sanitizer
-            Fitted.
+            Fitted estimator.
         target : path, optional
             Path that the block writes.
 

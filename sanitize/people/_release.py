@@ -181,7 +181,7 @@ class UnitRelease:
         Parameters
         ----------
         tables : mapping of name to table; or path
-            As of `profiles`.
+            See `profiles`.
 
         Returns
         -------
@@ -222,7 +222,7 @@ class UnitRelease:
         Parameters
         ----------
         tables : mapping of name to table; or path
-            As of `profiles`.
+            See `profiles`.
 
         Raises
         ------

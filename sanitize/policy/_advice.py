@@ -241,7 +241,7 @@ class Drafts:
             why += f", in place of {percent(own.summary[measure])}"
         if measure != RELATIONS and less > SAME_SHARE:
             why += f", and is as good as far as {own.n_rows:,} rows show"
-        if self._is_robust and self.compared:  # "auto" proves that it may
+        if self._is_robust and self.compared:  # only "auto" certifies its choice
             return (Proposal("channel", "mechanism", AUTO, f"it takes {choice.best}, certifies the choice and {why}"),)
         return (Proposal("channel", "mechanism", name, why),)
 

@@ -153,7 +153,7 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vecto
     A mixture is nearly as good as its best member and, unlike a selected member, changes little with the rows. The
     prior is one member, so an adversary who finds nothing predicts close to the prior.
     """
-    # Coefficients up to which Newton steps beat quasi-Newton ones.
+    # Most coefficients for which Newton steps are faster than quasi-Newton steps.
     small = seen.matrix.shape[1] * secrets.n_s <= 512
     adversaries: list[Callable[[Features, Secrets, Rows, Rows], Vector]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),

@@ -158,7 +158,7 @@ def release_facts(
     spec : Specification
     facts : ReleaseFacts
     channel : Channel
-        From public symbols to released ones.
+        Channel from public symbols to released ones.
     clipped : mapping of str to int
         Values of each binned column that lay outside its edges.
     is_fixed : bool
@@ -280,7 +280,7 @@ def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Chan
     Parameters
     ----------
     channel : Channel
-        From public symbols to released ones.
+        Channel from public symbols to released ones.
     joint : JointDistribution
         Distribution of the table.
     pooled : Channel or None

@@ -86,7 +86,7 @@ class Designer(ABC):
     Attributes
     ----------
     channel_ : Channel
-        From public symbols to released ones.
+        Channel from public symbols to released ones.
     report_ : LeakageReport
         Leakage before and after, against the budget.
     """

@@ -50,7 +50,7 @@ def to_text(document: dict[str, Any]) -> str:
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
     room = most - len(head) - len(words) - min(len(warnings), 3)
-    if len(measures) > room:  # intervals take a line each
+    if len(measures) > room:  # each interval takes a line
         measures = _measures([measure | {"low": None, "high": None} for measure in document["measures"]])
     if len(measures) > room:
         measures = [line for line in measures if not line.startswith(_LEAST_NEEDED)]

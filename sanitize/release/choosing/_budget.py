@@ -152,13 +152,13 @@ def suggest_budget(
     max_leakage : float, optional
         Most that ``measure`` may be, >= 0.
     mechanism : callable
-        From a distribution and a budget to a channel.
+        Function that designs a channel from a distribution and a budget.
     measure : callable
         Leakage of a distribution of (S, Y), used by ``max_leakage``: by default `mutual_information`, an average; to
         limit the worst case give for example ``lambda joint: sz.core.lifts.max_log_lift(joint).max()``.
     family : callable
-        From a number of nats to a `Budget` that allows more as the number grows: by default symmetric local
-        information privacy; `LDPBudget` and ``lambda eps: LiftBudget.from_ldp(eps, 0.65)`` are others.
+        Function that makes a `Budget` from a number of nats, which allows more as the number grows: by default symmetric
+        local information privacy; `LDPBudget` and ``lambda eps: LiftBudget.from_ldp(eps, 0.65)`` are others.
     n_points : int
         Points of the grid, at least 3: each costs one design of a channel.
 
@@ -222,7 +222,7 @@ def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion
         )
     crossings = [(a, b) for a, b, ok, over in zip(grid, grid[1:], within, within[1:], strict=False) if ok and not over]
     crossings.sort(key=lambda ends: -trials.utility(ends[1]))
-    # Places where the leakage crosses the limit that are searched, the most useful first.
+    # The intervals in which the leakage crosses the limit are searched, the most useful first.
     for low, high in crossings[:4]:
         trials.halve(high, low)
     return trials.suggestion()
@@ -239,7 +239,7 @@ def _grid(joint: JointDistribution, n_points: int) -> list[float]:
     if last <= 0:
         return [0.0]
     n = n_points // 2
-    spread = np.unique(np.linspace(0, len(critical) - 1, n).round().astype(int))  # the ends among them
+    spread = np.unique(np.linspace(0, len(critical) - 1, n).round().astype(int))  # includes both ends
     # The smallest positive budget of the grid, as a share of the largest.
     points = [*critical[spread], *np.geomspace(1e-3 * last, last, n_points - n - 1), 0.0]
     return sorted({float(eps) for eps in points})

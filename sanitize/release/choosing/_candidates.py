@@ -46,7 +46,7 @@ class Kind:
     name : str
         Name in reports.
     function : callable
-        From a distribution and a budget to a channel.
+        Function that designs a channel from a distribution and a budget.
     most : int
         Number of public symbols up to which its default effort ends within about half a minute.
     least : int
@@ -62,7 +62,7 @@ class Kind:
     is_response: bool = False
 
 
-# The simplest first.
+# Mechanisms to compare, the simplest first.
 KINDS = (
     Kind("watchdog", watchdog, 20_000),
     Kind("subset merging", subset_merging, 1 << 31),
@@ -78,7 +78,7 @@ class Candidate:
     Attributes
     ----------
     mechanism : str
-        As reports name it.
+        Name of the mechanism in reports.
     budget : Budget or float
     channel : Channel
     report : LeakageReport

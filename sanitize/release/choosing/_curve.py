@@ -30,7 +30,8 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
     joint : JointDistribution
         Distribution of (S, X).
     mechanism : callable
-        From the distribution and a budget to a channel, such as `subset_merging`. The channel itself is measured;
+        Function that designs a channel from the distribution and a budget, such as `subset_merging`. The channel itself
+        is measured;
         an estimator draws from it once more, which changes nothing for merging and
         can only lower the figures of a random response.
     budgets : iterable of Budget or float

@@ -334,7 +334,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             Number of rows of each value; rows that look like one person's count once.
         most : int
         weights : ndarray of float, shape (n,), optional
-            Of rows, 1 on average.
+            Weights of the rows, 1 on average.
         edges : sequence of numbers, optional
             Declared edges of an ordered column, in place of learned ones.
         above : mapping of value to names, optional
@@ -686,7 +686,7 @@ def _usual(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest:
 def _dictionary(values: pa.Array, places: NDArray[np.int64]) -> pa.DictionaryArray:
     """Column of some values, -1 for missing, with a dictionary of these values only."""
     seen = np.zeros(len(values) + 1, bool)
-    seen[places] = True  # -1 is the last
+    seen[places] = True  # the index -1 takes the last
     place = (np.cumsum(seen) - 1).astype(np.int32).take(places, mode="wrap")
     missing = places < 0 if seen[-1] else None
     return pa.DictionaryArray.from_arrays(pa.array(place, mask=missing), values.filter(pa.array(seen[:-1])))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sanitize._util.checks import Codes, Vector
 
-# Steps of a logarithm to base two.
+# Number of steps into which each unit of a logarithm to base two is divided.
 STEPS = 1 << 10
 # Sum of the memberships of a row.
 UNIT = 1 << 16

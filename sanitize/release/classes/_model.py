@@ -149,7 +149,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     names : tuple of str
         Public columns in their order.
     writers : tuple of Writer
-        One for each column, in the order in which they are drawn.
+        Rules of the columns, in the order in which they are drawn.
     log_sizes : ndarray of int, shape (n_classes,)
         Twice the logarithms of P(class).
     n_parameters, n_rows : int
@@ -214,7 +214,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         words : RandomWords
             Random source for the starts of the search and for the edges of numbers.
         n_classes : int, optional
-            By default a number that grows with the rows.
+            Number of classes, which by default grows with the number of rows.
         weights : ndarray, shape (n,), optional
             Number of people that each row stands for.
         edges : mapping of name to numbers, optional

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sanitize.release.layout import Columns
     from sanitize.tables.columns import ArrowColumn
 
-# Cells that a certified response has where it is of use; a report of too few rows says how many they would take.
+# Number of cells of a useful certified response, for which a report states the rows needed if there are too few.
 FEWEST_CELLS = 8
 # Generated rows for measuring relations, rows of the table to compare with, and groups of values in the comparison.
 _GENERATED, _COMPARED, _GROUPS = 10_000, 50_000, 8
