@@ -42,8 +42,7 @@ class BestSanitizer(TupleParameters, Sanitizer):
     confidence : float, optional
         With None, the budget holds for the frequencies of these rows, which claims that they are everybody. With 0.95,
         say, the rows are a sample: the budget and the report cover every distribution of the values seen that the
-        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned
-        bin edges.
+        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned bin edges.
     person : str, optional
         Column that identifies the person of each row, which is not released. Combinations of fewer than ``min_count``
         people are then rare, and a confidence assumes that people were drawn, each with all rows. "row" says that every

@@ -51,10 +51,10 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
     missing : {"category", "error"}
         Missing values count as a value like any other, or are refused.
     person : str, optional
-        Column that identifies the person of each row, which is not released. The model is then learned from one row
-        per person, so that at least ten people share every written value and every class. Not with a confidence. "row"
-        says that every row is a person of its own. By default columns that look like
-        identifiers of people are refused, and rows of a value that look like one person's count once.
+        Column that identifies the person of each row, which is not released. The model is then learned from one row per
+        person, so that at least ten people share every written value and every class. Not with a confidence. "row" says
+        that every row is a person of its own. By default columns that look like identifiers of people are refused, and
+        rows of a value that look like one person's count once.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for internal work; the report then fails.
     random_state : None, int, Generator or NoiseKey

@@ -40,8 +40,8 @@ class RandomizedResponse(TupleParameters, Sanitizer):
     confidence : float, optional
         With None, the budget holds for the frequencies of these rows, which claims that they are everybody. With 0.95,
         say, the rows are a sample: the budget and the report cover every distribution of the values seen that the
-        counts allow at this confidence. Not with smoothing or learned bin edges.
-        The channel is the same for every confidence, because LDP of X bounds LDP of S under every distribution.
+        counts allow at this confidence. Not with smoothing or learned bin edges. The channel is the same for every
+        confidence, because LDP of X bounds LDP of S under every distribution.
     person : str, optional
         Column that identifies the person of each row, which is not released. Combinations of fewer than ``min_count``
         people are then rare, and a confidence assumes that people were drawn, each with all rows. "row" says that every

@@ -36,9 +36,8 @@ class Watchdog(DesignParameters, Sanitizer):
     confidence : float, optional
         With None, the budget holds for the frequencies of these rows, which claims that they are everybody. With 0.95,
         say, the rows are a sample: the budget and the report cover every distribution of the values seen that the
-        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned
-        bin edges. The design is repeated three times, to report the cost of confidence and the
-        gain from more rows.
+        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned bin edges. The design
+        is repeated three times, to report the cost of confidence and the gain from more rows.
     secret_dp : SecretDP, optional
         Differential privacy of each row's sensitive values in everything published, including rows in their order: the
         channel is designed from counts with noise. Not with ``confidence``.
@@ -103,9 +102,8 @@ class SubsetMerging(SubsetMergingParameters, Sanitizer):
     confidence : float, optional
         With None, the budget holds for the frequencies of these rows, which claims that they are everybody. With 0.95,
         say, the rows are a sample: the budget and the report cover every distribution of the values seen that the
-        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned
-        bin edges. The design is repeated three times, to report the cost of confidence and the
-        gain from more rows.
+        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned bin edges. The design
+        is repeated three times, to report the cost of confidence and the gain from more rows.
     secret_dp : SecretDP, optional
         Differential privacy of each row's sensitive values in everything published, including rows in their order: the
         channel is designed from counts with noise. Not with ``confidence``.

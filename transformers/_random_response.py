@@ -43,9 +43,8 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     confidence : float, optional
         With None, the budget holds for the frequencies of these rows, which claims that they are everybody. With 0.95,
         say, the rows are a sample: the budget and the report cover every distribution of the values seen that the
-        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned
-        bin edges. The design is repeated three times, to report the cost of confidence and the
-        gain from more rows.
+        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned bin edges. The design
+        is repeated three times, to report the cost of confidence and the gain from more rows.
     target : str, optional
         Public column T of interest: the channel maximizes I(T;Y) instead of the information on all public columns.
     side_columns : str or list of str
@@ -130,9 +129,8 @@ class SubsetRandomResponse(ResponseParameters, Sanitizer):
     confidence : float, optional
         With None, the budget holds for the frequencies of these rows, which claims that they are everybody. With 0.95,
         say, the rows are a sample: the budget and the report cover every distribution of the values seen that the
-        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned
-        bin edges. The design is repeated three times, to report the cost of confidence and the
-        gain from more rows.
+        counts allow at this confidence. Lift and LDP budgets only; not with smoothing or learned bin edges. The design
+        is repeated three times, to report the cost of confidence and the gain from more rows.
     target : str, optional
         Public column T of interest: the channel maximizes I(T;Y) instead of the information on all public columns.
     secret_dp : SecretDP, optional

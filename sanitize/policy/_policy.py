@@ -126,8 +126,7 @@ class Policy:
 
     A policy is a TOML file. It lists every column of the table exactly once, under ``sensitive``, ``public``, ``keep``
     or ``drop``, or as ``person`` or ``unit``, so that a column without a decision stops the run. A policy contains no
-    data.
-    The JSON schema ``sanitize/policy/policy.schema.json`` describes policies to editors.
+    data. The JSON schema ``sanitize/policy/policy.schema.json`` describes policies to editors.
 
     Attributes
     ----------

@@ -228,8 +228,7 @@ class Verdict:
         The claim in one word. ``"source"``: every distribution that the counts allow at the confidence of the report is
         within the budget. ``"rows"``: the table's own frequencies (or the stated distribution) are within the budget;
         if the table is a sample, the population may exceed it. ``"nothing"``: the sensitive columns have one value in
-        all rows. ``"refused"``: not `ok`.
-        ``"audit"``: there is no budget, and nothing is claimed.
+        all rows. ``"refused"``: not `ok`. ``"audit"``: there is no budget, and nothing is claimed.
     excess : ndarray of float, shape (n_y,)
         Excess of each released symbol over the budget, in nats; -inf without a budget. If the budget limits a figure of
         the whole channel, every symbol has at least the excess of this figure. If the limit covers readers who know

@@ -135,10 +135,10 @@ def suggest_budget(
     Mechanisms that search are not monotone: the design for a looser budget may keep less. So budgets are tried and
     their channels measured: 0, quantiles of the log-lifts of the distribution (where symbols become low-risk) and a
     geometric grid up to the budget at which every symbol that can be low-risk is, doubled up to six times where that
-    may help; then the interval before the answer is halved 20 times.
-    The function returns the tightest (for ``target_utility``) or the most useful (for ``max_leakage``) of the budgets
-    tried, with the figures of its own channel; a target missed by at most 1e-12, by rounding, counts as met. In the
-    curve, every other budget has the most useful channel among its own and those for tighter budgets.
+    may help; then the interval before the answer is halved 20 times. The function returns the tightest (for
+    ``target_utility``) or the most useful (for ``max_leakage``) of the budgets tried, with the figures of its own
+    channel; a target missed by at most 1e-12, by rounding, counts as met. In the curve, every other budget has the most
+    useful channel among its own and those for tighter budgets.
 
     A budget that is chosen by looking at the table depends on the table, so it reveals a little about the rows. A
     budget fixed beforehand reveals nothing.
@@ -157,8 +157,8 @@ def suggest_budget(
         Leakage of a distribution of (S, Y), used by ``max_leakage``: by default `mutual_information`, an average; to
         limit the worst case give for example ``lambda joint: sz.core.lifts.max_log_lift(joint).max()``.
     family : callable
-        Function that makes a `Budget` from a number of nats, which allows more as the number grows: by default symmetric
-        local information privacy; `LDPBudget` and ``lambda eps: LiftBudget.from_ldp(eps, 0.65)`` are others.
+        Function that makes a `Budget` from a number of nats, which allows more as the number grows: by default
+        symmetric local information privacy; `LDPBudget` and ``lambda eps: LiftBudget.from_ldp(eps, 0.65)`` are others.
     n_points : int
         Points of the grid, at least 3: each costs one design of a channel.
 

@@ -31,9 +31,8 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
         Distribution of (S, X).
     mechanism : callable
         Function that designs a channel from the distribution and a budget, such as `subset_merging`. The channel itself
-        is measured;
-        an estimator draws from it once more, which changes nothing for merging and
-        can only lower the figures of a random response.
+        is measured; an estimator draws from it once more, which changes nothing for merging and can only lower the
+        figures of a random response.
     budgets : iterable of Budget or float
         Passed to the mechanism unchanged; a number means the mechanism's own notion, and a larger number allows more.
 
