@@ -279,7 +279,7 @@ def _symbols(alphabet: Alphabet) -> list[str]:
 
 
 def _turns(unit: Codes) -> list[Codes]:
-    """Yield the first rows of all units, then the second rows of all units that have one, and so on."""
+    """List the first rows of all units, then the second rows of all units that have one, and so on."""
     order = np.argsort(unit, kind="stable")
     starts = np.r_[True, np.diff(unit[order]) != 0]
     turn = np.arange(len(unit)) - np.flatnonzero(starts)[np.cumsum(starts) - 1]

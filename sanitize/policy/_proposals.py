@@ -130,7 +130,7 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
 def _propose_for_channel(
     policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurvey], n_rows: int
 ) -> list[Proposal]:
-    """Yield proposed settings for the public columns of one channel."""
+    """Propose settings for the public columns of one channel."""
     if channel.mechanism == GRID:
         return []
     if channel.mechanism == CLASSES:

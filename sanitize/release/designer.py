@@ -68,7 +68,7 @@ class Releaser(Protocol[Report]):
 
     @property
     def numbers(self) -> Numbers:
-        """Names of the columns to read as numbers, because a CSV file does not state types."""
+        """Columns to read as numbers, because a CSV file does not state types."""
 
     def prepare(self, table: TableCounter, order: RowOrder, *, key: bytes | None = None) -> Prepared[Report]:
         """Prepare the second pass over a table."""
@@ -108,7 +108,7 @@ class Designer(ABC):
 
     @property
     def numbers(self) -> Numbers:
-        """Names of the columns to read as numbers, because a CSV file does not state types."""
+        """Columns to read as numbers, because a CSV file does not state types."""
         return self.recipe().numbers
 
     def prepare(

@@ -199,7 +199,7 @@ class ShuffledPart:
 
 
 def make_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most: int) -> list[ShuffledPart]:
-    """Yield parts that together have the same rows as a single-machine release with ``n_files`` parts.
+    """Make parts that together have the same rows as a single-machine release with ``n_files`` parts.
 
     The counts in blocks come from one generator, so they are drawn here. The order within blocks, which takes most of
     the time, is drawn by the workers that write them.

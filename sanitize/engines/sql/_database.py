@@ -422,7 +422,7 @@ class Coder:
         ]
 
     def column(self, name: str) -> exp.Expression:
-        """Name of a column with that of its table, without which SQLite reads an absent column as text."""
+        """Column qualified with the name of its table, without which SQLite reads an absent column as text."""
         return exp.column(name, "t", quoted=True)
 
     def interval(self, name: str, starts: Sequence[Any], missing: int) -> exp.Expression:

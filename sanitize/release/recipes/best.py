@@ -45,7 +45,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     @property
     def numbers(self) -> Numbers:
-        """Names of the columns that latent classes cut, among those in which a CSV file has only numbers."""
+        """Columns to read as numbers: those that latent classes cut, if a CSV file has only numbers in them."""
         return self._recipe("latent class release").numbers
 
     def specification(self) -> Specification:

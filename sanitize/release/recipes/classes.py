@@ -118,7 +118,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
 
     @property
     def numbers(self) -> Numbers:
-        """Names of the columns with bins, and of public columns that contain only numbers in a CSV file."""
+        """Columns to read as numbers: those with bins, and public columns that contain only numbers in a CSV file."""
         if self.record_dp is not None:  # for the others, a single row could decide
             return super().numbers
         public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))

@@ -201,7 +201,7 @@ class SavedRelease:
 
     @property
     def numbers(self) -> Numbers:
-        """Names of the columns that had numbers at fit, because a CSV file does not state types."""
+        """Columns to read as numbers as at fit, because a CSV file does not state types."""
         symbols = self.channel.inputs
         typed = {name for name, levels in zip(symbols.columns, symbols.levels, strict=True) if is_numeric(levels.type)}
         return Numbers(self._layout.numeric | typed & set(self._layout.read))
