@@ -150,8 +150,8 @@ class UnitRelease:
                 raise InvalidParameter(f"table {name!r} is three levels below the units; at most two are possible")
         if root is None and (len(self.children) != 1 or recipe.public is not None):
             raise InvalidParameter(
-                "without a root there is one table, whose public columns its Child names; else name the table with one "
-                "row for each unit with root="
+                "without a root there is one table, and its Child must name the public columns; otherwise name the "
+                "table with one row per unit with root="
             )
 
     def profiles(self, tables: Tables) -> Any:

@@ -339,4 +339,4 @@ def concat_values(values: pa.Array, fresh: pa.Array, name: str) -> pa.Array:
                 continue
             if comparable(joined) == [*comparable(values), *comparable(fresh)]:
                 return joined
-    raise ColumnError(f"column {name!r} is {values.type} in one part of the table and {fresh.type} in another", name)
+    raise ColumnError(f"column {name!r} has parts of type {values.type} and {fresh.type}; give it one type", name)

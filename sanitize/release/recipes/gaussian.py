@@ -94,7 +94,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         if pair is None:
             raise ColumnError(
                 f"column {name!r} needs declared bounds, bounds={{{name!r}: (low, high)}}. They are not taken from "
-                "the rows: the smallest and the largest value belong to single persons, and noise scaled to them "
+                "the rows: the smallest and the largest value belong to single people, and noise scaled to them "
                 "would give them away",
                 name,
             )

@@ -77,7 +77,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             if not recipe.is_part:
                 raise InvalidParameter(
                     f"part {name!r}: {recipe.estimator()} releases a whole table and cannot be part of a joint "
-                    "release; give all columns to it as public, or release apart and record both in one "
+                    "release; give all columns to it as public, or make two releases and record both in a "
                     "sanitize.Ledger"
                 )
             if recipe.promise is not None:

@@ -73,7 +73,7 @@ class DPGuarantee(ABC):
         self, order: OrderAudit, counts: ContingencyTable, secrets: Alphabet, key: NoiseKey
     ) -> tuple[DPGuarantee, OrderAudit]:
         """Return the guarantee that remains after a look at the order of rows, and the noisy result of this look."""
-        raise InvalidParameter(f"{self.keyword} takes no look at the order of rows")
+        raise InvalidParameter(f"{self.keyword} cannot keep the order of rows: shuffle them")
 
     @abstractmethod
     def section(self, report: LeakageReport, layout: Any) -> Section:

@@ -125,7 +125,7 @@ class SavedRelease:
             optimality = replace(optimality, gap=float(f"{optimality.gap * 1.0005:.4g}"))  # four digits, rounded up
         for name, bins in release.layout.bins.items():
             if type(bins) not in get_args(AnyBins):
-                raise InvalidParameter(f"the bins of column {name!r} are of a class that cannot be saved")
+                raise InvalidParameter(f"the bins of column {name!r} cannot be saved; give edges or a calendar unit")
         facts = report.facts
         design = own_budget(release.budget), release.channel.with_optimality(optimality)
         document = {**claims(report), "measures": list(map(vars, report.measures))}
