@@ -90,8 +90,8 @@ def test_a_policy_names_the_weights(mechanism, table, tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     ("settings", "more", "says"),
     [
-        ({"confidence": 0.95}, {}, "not for a confidence"),
-        ({}, {"rows": "keep"}, "not for rows that keep their order"),
+        ({"confidence": 0.95}, {}, "cannot be used with a confidence"),
+        ({}, {"rows": "keep"}, "cannot be used with rows that keep their order"),
         ({}, {"ledger": "book.json"}, "a ledger adds up rows without weights"),
     ],
 )

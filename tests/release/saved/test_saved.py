@@ -205,7 +205,7 @@ def with_bins_of_its_own() -> SubsetMerging:
             InvalidParameter,
             "OwnBudget",
         ),
-        (with_bins_of_its_own(), InvalidParameter, "bins of column 'age' are of a class that cannot"),
+        (with_bins_of_its_own(), InvalidParameter, "bins of column 'age' cannot be saved"),
     ],
 )
 def test_what_cannot_be_saved_is_refused(sanitizer, error, message):
