@@ -43,15 +43,15 @@ __all__ = [
     "Alphabet",
 ]
 
-# A missing value where symbols are texts.
+# Text that stands for a missing value where symbols are texts.
 MISSING_TEXT = "(missing)"
 
 
 class Alphabet:
     """Symbols of one column, or of a tuple of columns released together, in ascending order.
 
-    Missing is one symbol, written None, and comes last in its column. Instances are frozen; a symbol's code
-    is its position.
+    A missing value is a value like others: it is written None and comes last in its column. Instances are frozen; a
+    symbol's code is its position.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ class Alphabet:
         columns : sequence of str
             The columns that make up a symbol.
         orders : mapping of column name to Arrow array, optional
-            Every value a column may have, in the order its symbols should have (labels of bins, say);
-            ascending order of the values that occur otherwise.
+            Every value that a column may have, in the order of its symbols (labels of bins, say). The values of a
+            column that is not named here are those that occur, in ascending order.
         """
         if not columns:
             raise ColumnError("an alphabet needs at least one column")
@@ -136,7 +136,7 @@ class Alphabet:
     def _from_rows(
         cls, columns: Sequence[str], levels: Sequence[pa.Array], rows: NDArray[np.int32]
     ) -> tuple[Alphabet, NDArray[np.int32]]:
-        """Alphabet of the rows of codes that occur, and the position of each row in it."""
+        """Return the alphabet of the distinct rows of codes, and the position of each row in that alphabet."""
         distinct, places = distinct_rows(rows, [len(level) + 1 for level in levels])
         return cls._from_parts(tuple(columns), tuple(levels), distinct), places
 
@@ -147,7 +147,7 @@ class Alphabet:
 
     @classmethod
     def from_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
-        """Alphabet of n texts in order, made when first needed; a repeated label gets its position appended."""
+        """Alphabet of n text labels in order, made when first needed; a repeated label gets a number appended."""
         instance = cls.__new__(cls)
         codes = np.arange(n, dtype=np.int32)[:, None]
         codes.flags.writeable = False
@@ -156,13 +156,13 @@ class Alphabet:
 
     @cached_property
     def levels(self) -> tuple[pa.Array, ...]:
-        """Values of each column, without missing; a code points to one, and the last code is missing."""
+        """Values of each column; code i stands for value i, and the code after the last value for a missing one."""
         seen: Counter[str] = Counter()
         names: list[str] = []
         for label in vars(self)["_labels"]():
-            seen[label] += 1  # numbered among equal ones: a number among all would tell of all
+            seen[label] += 1  # counts equal labels only: a count of all labels would reveal the others
             names.append(label if seen[label] == 1 else f"{label} #{seen[label]}")
-        vars(self)["_labels"] = lambda: names  # what they were made from may go
+        vars(self)["_labels"] = lambda: names  # frees what the labels were made from
         return (pa.array(names, pa.string()),)
 
     @property
@@ -230,7 +230,7 @@ class Alphabet:
             used[column[is_present]] = True
             missing = bool(used[-1])
             level_places = np.flatnonzero(used[:-1])
-            if "_labels" in vars(self):  # whose own order is that in which groups were formed
+            if "_labels" in vars(self):  # labels are in the order in which groups were formed
                 level_places = level_places[np.asarray(pc.sort_indices(level.take(pa.array(level_places))))]
             renumber = np.zeros(len(level) + 1, np.int32)
             renumber[level_places] = np.arange(len(level_places), dtype=np.int32)
@@ -256,7 +256,7 @@ class Alphabet:
         return " | ".join(texts)
 
     def take(self, codes: NDArray[np.integer[Any]]) -> Alphabet:
-        """Alphabet of some of the symbols; ``codes`` ascending."""
+        """Alphabet of the symbols with these codes, which must be in ascending order."""
         return Alphabet._from_parts(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
 
     def group_by(self, columns: Sequence[str]) -> NDArray[np.intp]:
@@ -271,14 +271,14 @@ class Alphabet:
         return np.unique(self.codes[:, places], axis=0, return_inverse=True)[1].ravel()
 
     def alike(self, columns: Sequence[str]) -> NDArray[np.bool_]:
-        """Sets of two or more symbols that agree in some columns, each once, shape (n_sets, n).
+        """Sets of two or more symbols that agree in one or more of these columns, each set once, shape (n_sets, n).
 
         Raises
         ------
         ColumnError
-            If one is not a column of the symbols.
+            If a name is not a column of the symbols.
         InvalidParameter
-            If the sets are too many to hold.
+            If there are too many sets for memory.
 
         Examples
         --------
@@ -305,7 +305,7 @@ class Alphabet:
         return np.array([*sets.values()], np.bool_).reshape(len(sets), len(self))
 
     def union(self, addend: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
-        """Alphabet of all symbols of both, and the position of each old symbol in it."""
+        """Return the alphabet of the symbols of both, and the positions in it of this and of the other's symbols."""
         if self.columns != addend.columns:
             raise ColumnError(f"alphabets of {self.columns} and {addend.columns} cannot be joined")
         levels, codes = [], []
@@ -323,7 +323,7 @@ class Alphabet:
         return joined, positions[: len(self)], positions[len(self) :]
 
     def form(self) -> AlphabetForm:
-        """Return its form for JSON; levels are Arrow IPC bytes, so no type loses precision."""
+        """Return the alphabet in its form for JSON; levels are Arrow IPC bytes, so no type loses precision."""
         return AlphabetForm(self.columns, self.levels, self.codes.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -335,7 +335,7 @@ class Alphabet:
 
 
 class AlphabetForm(Declared, frozen=True, eq=False):
-    """An alphabet as JSON, which anybody may have changed."""
+    """Form of an alphabet in JSON, which anybody may have changed."""
 
     columns: tuple[str, ...]
     levels: tuple[pa.Array, ...]
@@ -348,12 +348,12 @@ class AlphabetForm(Declared, frozen=True, eq=False):
         require(all(len(row) == len(self.columns) for row in self.codes), "must be of all columns", "codes")
 
     def alphabet(self) -> Alphabet:
-        """Return the alphabet.
+        """Return the alphabet that the form describes.
 
         Raises
         ------
         ValueError
-            If its symbols are such as no table could have given: repeated, or out of order.
+            If no table could have given these symbols, because they are repeated or out of order.
         """
         codes = np.array(self.codes, np.int32).reshape(-1, len(self.columns))
         for name, level, column in zip(self.columns, self.levels, codes.T, strict=True):
@@ -379,12 +379,12 @@ def symbol_place(alphabet: Alphabet, text: str) -> int:
 
 
 def arrow_columns(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:
-    """Columns of any kind of table as Arrow columns."""
+    """Convert columns of any kind of table to Arrow columns."""
     return {name: as_arrow(get_column(table, name), name) for name in names}
 
 
 def combine_rows(table: Mapping[str, Any], names: Sequence[str]) -> Combined | dict[str, ArrowColumn]:
-    """Rows of some columns as numbers of combinations, or unchanged if there are too many combinations."""
+    """Number the combinations of values in some columns; return the columns if there are too many combinations."""
     columns = arrow_columns(table, names)
     return Combined.from_columns(columns) or columns
 

@@ -1,9 +1,9 @@
 """Conversions between (ε, δ)-closeness, divergence, total variation and mutual information [CY].
 
-P and Q are (ε, δ)-close when P(A) <= e**ε Q(A) + δ and Q(A) <= e**ε P(A) + δ for every event A. A channel is
-(ε, δ)-differentially private when the output distributions of neighbouring inputs are (ε, δ)-close, so each statement
-on a pair of distributions is one on channels. All in nats; what is promised is rounded up, by a few units of the last
-digits.
+P and Q are (ε, δ)-close when P(A) <= e**ε Q(A) + δ and Q(A) <= e**ε P(A) + δ for every event A. A channel is (ε,
+δ)-differentially private when the output distributions of neighbouring inputs are (ε, δ)-close, so each statement about
+pairs of distributions is also one about channels. Everything is in nats, and bounds are rounded up by a few units of
+the last digit.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ __all__ = [
 ]
 
 _LN2 = math.log(2)
-# What the few operations of a formula may lose, with room to spare.
+# Generous bound on the relative rounding error of a formula's few operations.
 _ROUNDING = 4e-15
 # Digits to which losses of probability count as equal.
 _MERGED = 12
 
 
 def binary_entropy(probability: float) -> float:
-    """h_b(p) = -p log p - (1-p) log(1-p), in nats.
+    """Entropy h_b(p) = -p log p - (1-p) log(1-p) of a coin with probability p, in nats.
 
     Parameters
     ----------
     probability : float
-        P, between 0 and 1.
+        Probability p, between 0 and 1.
 
     Raises
     ------
     InvalidParameter
-        If it is no probability.
+        If the value is not a probability.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def binary_entropy(probability: float) -> float:
 
 
 def binary_entropy_inverse(entropy: float) -> float:
-    """Inverse p <= 1/2 of h_b(p) = entropy; relative precision near 0, absolute near 1/2.
+    """Probability p <= 1/2 with h_b(p) = entropy; accurate relative to p near 0, absolutely near 1/2.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def binary_entropy_inverse(entropy: float) -> float:
 
 
 def approximate_dp_delta(eps: float, delta: float, to_eps: float) -> float:
-    """(ε, δ) implies (ε', δ') with δ' = 1 - (e**ε' + 1)(1-δ)/(e**ε + 1) for ε' <= ε, else δ [CY, tight].
+    """Least δ' such that (ε, δ) implies (ε', δ'): 1 - (e**ε' + 1)(1-δ)/(e**ε + 1) for ε' <= ε, else δ [CY, tight].
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def approximate_dp_delta(eps: float, delta: float, to_eps: float) -> float:
     grown = delta + (1 - delta) * -math.expm1(target - eps) / (1 + math.exp(-eps))
     if grown < 0.5:
         return _up(grown)
-    # Beside 1 the distance from it is what the digits must be spent on.
+    # Near 1 the distance from 1 is computed, to keep its digits.
     left = (1 - delta) * (math.exp(target - eps) + math.exp(-eps)) / (1 + math.exp(-eps))
     return min(1.0, math.nextafter(1 - left * (1 - _ROUNDING), 2))
 
@@ -134,7 +134,7 @@ def approximate_dp_delta(eps: float, delta: float, to_eps: float) -> float:
 def approximate_dp_epsilon(eps: float, delta: float, to_delta: float) -> float:
     """Least ε' for which (ε, δ) implies (ε', to_delta): the inverse of `approximate_dp_delta` [CY].
 
-    inf when ``to_delta < delta``: no ε' buys a smaller δ.
+    The result is inf if ``to_delta < delta``, because no ε' makes δ smaller.
 
     Parameters
     ----------
@@ -166,9 +166,10 @@ def approximate_dp_epsilon(eps: float, delta: float, to_delta: float) -> float:
 
 
 def kl_from_dp(eps: float) -> Bound:
-    """(ε, 0)-close distributions have divergence at most ε tanh(ε/2), reached by randomized response [CY].
+    """Largest KL divergence of (ε, 0)-close distributions, ε tanh(ε/2), attained by randomized response [CY].
 
-    Printed first as ε, true and loose; the printed tightest form ε (e**ε-1)(1-e**-ε)/(e**ε-e**-ε) is this one.
+    The first printed bound is ε, which is true and loose; the tightest printed form ε (e**ε-1)(1-e**-ε)/(e**ε-e**-ε)
+    equals this one.
 
     Parameters
     ----------
@@ -186,9 +187,10 @@ def kl_from_dp(eps: float) -> Bound:
 
 
 def total_variation_from_kl(divergence: float) -> float:
-    """D(P||Q) <= d implies TV <= min(√(d/2), √(1 - e**-d)) [CY, Pinsker, with Bretagnolle-Huber's bound].
+    """Bound min(√(d/2), √(1 - e**-d)) on the total variation if D(P||Q) <= d [CY: Pinsker, Bretagnolle-Huber].
 
-    Valid, never attained for d > 0; the second is smaller from d = 1.6 on, and the only one below 1 from 2 on.
+    The bound is valid but not attained for d > 0. The second term is smaller from d = 1.6 on, and the first is at least
+    1 from d = 2 on.
 
     Parameters
     ----------
@@ -205,7 +207,7 @@ def total_variation_from_kl(divergence: float) -> float:
 
 
 def mutual_information_from_kl(divergence: float) -> float:
-    """Output distributions within d of each other in divergence have I(X;Y) <= d for every prior [CY], valid and loose.
+    """Bound d on I(X;Y) for every prior if output distributions differ by at most d in KL divergence [CY], loose.
 
     Examples
     --------
@@ -216,9 +218,10 @@ def mutual_information_from_kl(divergence: float) -> float:
 
 
 def mutual_information_from_dp(eps: float) -> float:
-    """Bound I(X;Y) <= z - 1 - log z, z = ε e**ε/(e**ε - 1), over all ε-LDP channels of X, priors and alphabets.
+    """Bound z - 1 - log z, z = ε e**ε/(e**ε - 1), on I(X;Y) over all ε-LDP channels of X, priors and alphabets.
 
-    A supremum: subset mechanisms on growing alphabets approach it. It sharpens [CY] and [WXH Cor. 1] (I <= ε).
+    The bound is a supremum, which subset mechanisms on growing alphabets approach. It sharpens [CY] and [WXH Cor. 1] (I
+    <= ε).
 
     Parameters
     ----------
@@ -234,9 +237,10 @@ def mutual_information_from_dp(eps: float) -> float:
 
 
 def total_variation_from_mutual_information(information: float) -> Bound:
-    """Max over priors of I(X;Y) at most i implies TV <= 1 - 2 h_b^-1(log 2 - i) for all output distributions [CY].
+    """Bound 1 - 2 h_b^-1(log 2 - i) on the TV of any two output distributions if I(X;Y) <= i for all priors [CY].
 
-    Reached by the binary symmetric channel; 1 from i = log 2 on. Printed beside it: √(2i), true and loose.
+    The binary symmetric channel attains the bound, which is 1 from i = log 2 on. The other printed bound, √(2i), is
+    true and loose.
 
     Parameters
     ----------
@@ -254,10 +258,10 @@ def total_variation_from_mutual_information(information: float) -> Bound:
 
 
 def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
-    """Pairwise TV <= δ implies I(X;Y) <= h_b(δ) + δ log(k-1), k = min(n_inputs, n_outputs), log k if δ > 1 - 1/k.
+    """Bound on I(X;Y) if pairwise TV <= δ: h_b(δ) + δ log(k-1), k the smaller alphabet size, or log k if δ > 1 - 1/k.
 
-    Sharper than the printed 2 h_b(δ) + 2δ log min(n_outputs, n_inputs + 1) [CY], which is loose by half or more:
-    both by the continuity of (conditional) entropy.
+    Here k = min(n_inputs, n_outputs). The bound is at most about half of the printed 2 h_b(δ) + 2δ log min(n_outputs,
+    n_inputs + 1) [CY]; both follow from the continuity of (conditional) entropy.
 
     Parameters
     ----------
@@ -279,7 +283,7 @@ def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outpu
 
 
 def _up(figure: float) -> float:
-    """Round a figure up by the error of its computation, so that it promises less."""
+    """Round a bound up by the error of its computation, so that it stays valid."""
     return figure * (1 + _ROUNDING)
 
 
@@ -299,22 +303,23 @@ def _bias(gap: float) -> float:
 
 
 def power_from_dp(levels: Sequence[float], size: float) -> float:
-    """Largest power of a test of given size between two inputs of ε-DP releases; 1 - power is f of f-DP [DRS].
+    """Largest power, at a given size, of a test of which of two inputs ε-DP releases came from; 1 - power is f of f-DP.
 
-    What an ε-DP release shows of two inputs can be drawn from one randomized response of level ε [KOV], so the best
-    test is that of these responses. Two-sided geometric noise of rate ε on a count that may differ by 1 is as bad.
+    For any two inputs, an ε-DP release can be simulated from a randomized response of level ε [KOV], so no test of
+    releases has more power than the best test of such responses [DRS]. Two-sided geometric noise of rate ε on a count
+    that differs by 1 attains this power.
 
     Parameters
     ----------
     levels : sequence of float
-        ε of each release in nats, from 0 to 700. Equal levels are cheap; of others up to about 20 are.
+        Level ε of each release in nats, from 0 to 700. Equal levels are cheap; up to about 20 different levels are too.
     size : float
-        Chance of a false alarm, between 0 and 1.
+        Chance of a false positive, between 0 and 1.
 
     Returns
     -------
     float
-        Concave in the size, and at least the size.
+        The power, which is concave in the size and at least the size.
 
     Raises
     ------
@@ -336,7 +341,7 @@ def power_from_dp(levels: Sequence[float], size: float) -> float:
         loss, place = np.unique(ends, return_inverse=True)
         shares = np.array([math.exp(-step), 1.0]) / (1 + math.exp(-step))
         mass = np.bincount(place, np.outer(mass, shares).ravel()).astype(np.float64)
-    alarms, hits = mass[::-1], mass  # from the most telling outcome down; losses mirror each other
+    alarms, hits = mass[::-1], mass  # from the most revealing outcome down; the losses are symmetric
     taken = np.clip((size - (np.cumsum(alarms) - alarms)) / alarms, 0.0, 1.0)
     return min(1.0, float(taken @ hits) * (1 + _ROUNDING * len(mass)))
 
@@ -354,7 +359,7 @@ def rho_from_dp(eps: float, delta: float) -> float:
     Returns
     -------
     float
-        Rounded down.
+        The level ρ, rounded down.
 
     Raises
     ------
@@ -363,7 +368,7 @@ def rho_from_dp(eps: float, delta: float) -> float:
 
     Notes
     -----
-    δ <= exp((α - 1)(αρ - ε)) (1 - 1/α)^α / (α - 1) for each α > 1 [CKS]; the best of many α is taken.
+    δ <= exp((α - 1)(αρ - ε)) (1 - 1/α)^α / (α - 1) for each α > 1 [CKS]; the best of many values of α is taken.
 
     Examples
     --------

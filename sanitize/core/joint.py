@@ -29,24 +29,25 @@ __all__ = [
     "JointDistribution",
 ]
 
-# What has less has no inverse among doubles, and counts as no probability.
+# Smaller probabilities have no inverse that a double can hold, and count as 0.
 _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(eq=False)
 class ContingencyTable:
-    """Counts of (sensitive, public) symbols; grows batch by batch and merges with other tables.
+    """Counts of (sensitive, public) symbols, which grow batch by batch and merge with other tables.
 
     Attributes
     ----------
     sensitive, public : Alphabet
         Symbols seen so far.
     counts : ndarray of shape (n_s, n_x)
-        Rows seen a cell; integers, or floats where rows had weights.
+        Rows per cell: integers, or sums of weights as floats if rows had weights.
     n : int
         Rows counted.
     rows : tuple of ndarray, optional
-        Codes of S and X, weight and cluster (None: its own) of each row, where rows with weights were counted at once.
+        Codes of S and X, weight, and cluster (None if each row is its own cluster) of each row, if weighted rows were
+        counted in one call.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class ContingencyTable:
     def empty(
         cls, sensitive: Sequence[str], public: Sequence[str], orders: Mapping[str, pa.Array] | None = None
     ) -> ContingencyTable:
-        """Table without rows, for these columns."""
+        """Return a table of these columns without rows."""
         columns: dict[str, list[object]] = {name: [] for name in [*sensitive, *public]}
         return cls(
             Alphabet.from_table(columns, sensitive, orders),
@@ -84,7 +85,7 @@ class ContingencyTable:
     def count(
         self, table: Mapping[str, Any], weights: Any = None, clusters: Any = None, largest: float | None = None
     ) -> None:
-        """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 is three rows.
+        """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 counts as three rows.
 
         ``largest`` is the largest total weight of a cluster, or of a row, that could have been drawn.
         """
@@ -135,7 +136,7 @@ class ContingencyTable:
 
     @property
     def seen(self) -> NDArray[Any]:
-        """Number of rows in each cell, whatever their weights, shape (n_s, n_x)."""
+        """Number of rows in each cell, regardless of weights, shape (n_s, n_x)."""
         if self.row_counts is not None:
             return self.row_counts
         if self.rows is None:
@@ -146,7 +147,7 @@ class ContingencyTable:
 
     @property
     def people(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Number of different clusters of each sensitive and public symbol, if rows were counted with clusters."""
+        """Number of distinct clusters (people) with each sensitive and each public symbol."""
         s, x, weights, clusters, _ = self.rows or (None,) * 5
         if clusters is None:
             raise InvalidParameter(
@@ -168,11 +169,11 @@ class ContingencyTable:
         return replace(self, counts=np.zeros_like(self.counts), n=0, rows=None, row_counts=row_counts)
 
     def with_rows_counted(self) -> ContingencyTable:
-        """Return the same table without rows, which counts rows next to their weights."""
+        """Return an empty table of the same symbols that counts rows as well as their weights."""
         return replace(self, row_counts=np.zeros(self.counts.shape, np.int64))
 
     def merge(self, addend: ContingencyTable) -> ContingencyTable:
-        """Add the counts of both tables; neither is changed."""
+        """Return a table with the counts of both tables, which stay unchanged."""
         total = replace(self)  # `add` sets new arrays and leaves the old ones alone
         total.add(addend)
         return total
@@ -197,7 +198,7 @@ class ContingencyTable:
         return np.ix_(more_rows, more_columns)
 
     def to_joint(self, smoothing: float = 0.0) -> JointDistribution:
-        """Relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
+        """Return the relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
         smoothing = check_number("smoothing", smoothing, "be a finite number >= 0", lambda value: 0 <= value < np.inf)
         if self.n == 0 or not self.counts.sum() > 0:
             raise InvalidDistribution(
@@ -215,18 +216,18 @@ class ContingencyTable:
 
 @dataclass(frozen=True, eq=False)
 class JointDistribution:
-    """Distribution of (S, X) or (S, Y): non-negative, sum 1, every symbol with positive probability.
+    """Distribution of (S, X) or (S, Y): probabilities sum to 1 and every symbol has positive probability.
 
     Cells may be zero: an empty cell has lift 0 and log-lift -inf, which is a value like any other.
 
     Parameters
     ----------
     pmf : ndarray of shape (n_s, n_x)
-        Probabilities; the order of axes is S, then X.
+        Probabilities, with S on the first axis and X on the second.
     sensitive, public : Alphabet
         Symbols of the rows and columns.
     n : int, optional
-        Rows the distribution was counted from; None for a distribution known by itself.
+        Number of rows that the distribution was counted from; None for a distribution not counted from rows.
 
     Examples
     --------
@@ -314,7 +315,7 @@ class JointDistribution:
 
     @cached_property
     def posterior(self) -> NDArray[np.float64]:
-        """P(s|x), shape (n_s, n_x); columns sum to 1."""
+        """Posterior P(s|x), shape (n_s, n_x); columns sum to 1."""
         return _frozen(self.pmf / self.p_x)
 
     def push(self, channel: Channel) -> JointDistribution:

@@ -1,7 +1,7 @@
 """The lift l(s, y) = P(s|y) / P(s), and every leakage of one released symbol.
 
-All functions take a distribution of (S, Y) and return one value a symbol y, in nats where they are logarithms. Zeros
-are values: an empty cell has lift 0, log-lift -inf and inverse lift +inf. References: [ZDS] sections II, VI.
+Functions take a distribution of (S, Y) and return one value per released symbol y; logarithms are in nats. Zeros are
+allowed: an empty cell has lift 0, log-lift -inf and inverse lift +inf. References: [ZDS] sections II, VI.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = [
     "pml_quantile",
 ]
 
-# A row of the program of the envelope is broken by more than the solver leaves, which is 1e-10.
+# Violation from which a row of the envelope's program counts as broken; the solver leaves violations up to 1e-10.
 _BROKEN = 2e-10
-# Nats between the ends of a quantile.
+# Width in nats of the interval in which a quantile is bracketed.
 _QUANTILE = 1e-9
 
 
@@ -83,7 +83,7 @@ def max_lift(joint: JointDistribution) -> NDArray[np.float64]:
     >>> max_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
     array([1.3333, 2.    ])
     """
-    return np.maximum(lift(joint).max(axis=0), 1.0)  # P_S averages lifts to 1; rounding does not
+    return np.maximum(lift(joint).max(axis=0), 1.0)  # lifts average to 1 under P_S, up to rounding
 
 
 def min_lift(joint: JointDistribution) -> NDArray[np.float64]:
@@ -123,12 +123,12 @@ def min_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def pml_envelope(joint: JointDistribution, u: float) -> float:
-    """Largest P(max-log-lift of Z >= u) over all Z computed from Y: the envelope of pointwise maximal leakage.
+    """Envelope of pointwise maximal leakage: the largest P(max-log-lift of Z >= u) over all Z computed from Y.
 
-    P(max-log-lift of Y >= u) itself may grow when symbols are merged: those of one telling symbol and of others become
-    one that tells just enough. This is the most that it can grow to, whatever Z is made of Y (S - Y - Z).
-    Let q(s, y) be the mass of y that is merged for the secret s: the largest sum of q >= 0 with sum_s q(s, y) <= P(y)
-    and, for every s, sum_y q(s, y) (P(s|y) - e^u P(s)) >= 0, a linear program.
+    P(max-log-lift of Y >= u) may grow when symbols are merged: a very revealing symbol and others can become one symbol
+    that just reaches u. The envelope is the largest value that any Z computed from Y (S - Y - Z) can reach. With q(s,
+    y) >= 0 the mass of y that is merged for the secret s, the envelope is the largest sum of q such that sum_s q(s, y)
+    <= P(y) for every y and sum_y q(s, y) (P(s|y) - e^u P(s)) >= 0 for every s, which is a linear program.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
     Returns
     -------
     float
-        An upper bound for certain, and the largest chance up to the solver's precision: the value of the dual program,
-        min over λ >= 0 of sum_y P(y) max(0, max_s 1 + λ_s (P(s|y) - e^u P(s))), at the λ that was found.
+        A certain upper bound, equal to the envelope up to the solver's precision: the value of the dual program, min
+        over λ >= 0 of sum_y P(y) max(0, max_s 1 + λ_s (P(s|y) - e^u P(s))), at the λ found.
 
     Examples
     --------
@@ -153,15 +153,16 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
     """
     with np.errstate(over="ignore"):
         least = np.exp(number("u", u, -math.inf, math.inf))
-    # Rounding must not take a symbol that is on the bound for one below it.
+    # A symbol on the bound must not count as below it because of rounding.
     return lift_envelope(lift(joint) * (1 + SAME), joint.p_x, float(least))
 
 
 def pml_quantile(joint: JointDistribution, delta: float) -> float:
-    """Least ε such that a mass of at most δ of any Z computed from Y leaks more than ε (pointwise maximal), in nats.
+    """Least ε, in nats, such that in any Z computed from Y at most a mass δ has pointwise maximal leakage above ε.
 
-    It is the inverse ε(δ) of `pml_envelope`: sup P(log Λ(Z) > ε) over all Z made of Y is at most δ, and no smaller ε
-    has that. So Y is (ε, δ)-PML for whatever reads it [Saeidian], and within `PMLEnvelopeBudget(ε, δ)`.
+    This is the inverse ε(δ) of `pml_envelope`: sup P(log Λ(Z) > ε) over all Z computed from Y is at most δ, and no
+    smaller ε has this property. So Y is (ε, δ)-PML under any post-processing [Saeidian], and within
+    `PMLEnvelopeBudget(ε, δ)`.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ def pml_quantile(joint: JointDistribution, delta: float) -> float:
     Returns
     -------
     float
-        At least the quantile, by no more than 1e-9.
+        A value above the quantile by at most 1e-9.
 
     Examples
     --------
@@ -189,20 +190,20 @@ def pml_quantile(joint: JointDistribution, delta: float) -> float:
     lifts = lift(joint)
     while high - low > _QUANTILE:
         middle = (low + high) / 2
-        # Above the middle, a lift on it is none.
+        # A lift equal to the middle does not count as above it.
         mass = lift_envelope(lifts, joint.p_x, math.exp(middle) * (1 + SAME))
         low, high = (low, middle) if mass <= delta else (middle, high)
     return high
 
 
 def lift_envelope(lifts: Vector, p_y: Vector, bound: float) -> float:
-    """Largest mass of a function of Y with lift at least ``bound``, from lifts of shape (n_s, n_y).
+    """Largest mass of symbols with a lift of at least ``bound`` in any function of Y, from lifts of shape (n_s, n_y).
 
-    It is the least of Σ_y P(y) max(0, max_s 1 + λ_s (l - bound)) over λ_s >= 0, where secrets that no symbol has such a
-    lift of need no room: see proof 6 in docs/theory/proofs.md. In the program each symbol y has a price v_y >= 0 of its
-    own, which is at least 1 + λ_s (l - bound). Few of these rows bind: each symbol begins with its most telling secret,
-    and rows that the last prices break are added. The value is that of prices, not of the program, and so it is an
-    upper bound whenever the rounds end.
+    The mass is the least Σ_y P(y) max(0, max_s 1 + λ_s (l - bound)) over λ_s >= 0; secrets that have such a lift in no
+    symbol are left out: see proof 6 in docs/theory/proofs.md. In the linear program, each symbol y has a price v_y >=
+    0, which is at least 1 + λ_s (l - bound) for each s. Few of these constraints bind: each symbol begins with its most
+    revealing secret, and constraints that the last prices violate are added. The value is computed from the prices, not
+    taken from the solver, so it is an upper bound whenever the rounds end.
     """
     from scipy import sparse
     from scipy.optimize import linprog
@@ -233,7 +234,7 @@ def lift_envelope(lifts: Vector, p_y: Vector, bound: float) -> float:
 
 
 def ldp_ratio(joint: JointDistribution) -> NDArray[np.float64]:
-    """Ratio of largest to smallest lift of each symbol, Γ(y) = Λ(y) / Ψ(y), shape (n_y,) [ZDS Def. 2].
+    """Ratio of the largest to the smallest lift of each symbol, Γ(y) = Λ(y) / Ψ(y), shape (n_y,) [ZDS Def. 2].
 
     Examples
     --------
@@ -277,7 +278,7 @@ def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
     joint : JointDistribution
         Distribution of (S, Y).
     alpha : float
-        Order, greater than 1 (1 gives the value 1 for every symbol).
+        Order, at least 1 (1 gives the value 1 for every symbol).
 
     Examples
     --------
@@ -336,18 +337,18 @@ def check_alpha(alpha: float) -> float:
 
 
 def l1_deviation(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """ℓ1 deviation from 1 of columns of lifts under the prior."""
+    """Mean |l - 1| of each column of lifts under the prior."""
     return product(p_s, np.abs(lifts - 1))
 
 
 def chi2_deviation(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared deviation from 1 of columns of lifts under the prior."""
-    with np.errstate(over="ignore"):  # beyond doubles it is infinite
+    """Mean (l - 1)**2 of each column of lifts under the prior."""
+    with np.errstate(over="ignore"):  # infinite if beyond the range of doubles
         return product(p_s, np.square(lifts - 1))
 
 
 def alpha_norm(lifts: NDArray[np.float64], p_s: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    """α-norm of columns of lifts under the prior; scaled by the largest entry so that no power overflows."""
+    """Norm of order α of each column of lifts under the prior; scaled so that no power overflows."""
     top = lifts.max(axis=0)
     if np.isinf(alpha):
         return top
@@ -363,6 +364,6 @@ def inverse(lifts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Natural logarithms; -inf for 0."""
+    """Natural logarithms of numbers >= 0; -inf for 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values))

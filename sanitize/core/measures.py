@@ -1,4 +1,4 @@
-"""Scalar leakages and utilities: averages of `sanitize.lift` under P_Y, in nats.
+"""Measures of the leakage and utility of a whole release, as single numbers in nats; most are averages of lifts.
 
 Every leakage takes a distribution of (S, Y); `normalized_utility` takes the distribution of (S, X) and the channel.
 """
@@ -43,14 +43,14 @@ __all__ = [
     "utility",
 ]
 
-# Symbols whose correlations are one matrix.
+# Largest number of symbols whose correlations are computed in one matrix.
 _MOST_SIDE = 4096
 Kind = Literal["exact", "bound", "estimate"]
 Scope = Literal["rows", "worst_case"]
 
 
 def mutual_information(joint: JointDistribution) -> float:
-    """I(S;Y) = E[log l] in nats.
+    """Mutual information I(S;Y) = E[log l] in nats.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def mutual_information(joint: JointDistribution) -> float:
 
 
 def total_variation(joint: JointDistribution) -> float:
-    """T(S;Y), half the mean ℓ1-lift: distance of P_SY from independence, between 0 and 1 [ZDS §VI].
+    """Total variation T(S;Y) of P_SY from independence, half the mean ℓ1-lift, between 0 and 1 [ZDS §VI].
 
     Examples
     --------
@@ -75,7 +75,7 @@ def total_variation(joint: JointDistribution) -> float:
 
 
 def chi2_divergence(joint: JointDistribution) -> float:
-    """χ²(S;Y), the mean chi2-lift [ZDS §VI].
+    """Divergence χ²(S;Y) of P_SY from independence, the mean chi2-lift [ZDS §VI].
 
     Examples
     --------
@@ -110,9 +110,10 @@ def sibson_information(joint: JointDistribution, alpha: float) -> float:
 
 
 def arimoto_information(joint: JointDistribution, alpha: float) -> float:
-    """Arimoto mutual information H_α(S) - H_α(S|Y) in nats, the α-leakage of S [ZDS §VI].
+    """Arimoto mutual information H_α(S) - H_α(S|Y), the α-leakage of S, in nats [ZDS §VI].
 
-    It is Sibson's with the prior tilted to P(s)**α in the weights; at inf it is the min-entropy leakage.
+    It equals Sibson's information with the prior tilted to P(s)**α in the weights; at inf it is the min-entropy
+    leakage.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def _renyi_information(joint: JointDistribution, alpha: float, tilt: NDArray[np.
     order = alpha - 1
     with np.errstate(divide="ignore"):
         log_lifts = np.log(lifts)
-    # Below this distance from order 1 the plain formula loses digits to cancellation.
+    # Nearer to order 1 than this, the plain formula loses digits to cancellation.
     if order > 0.5:
         # In logs, because a large order underflows the weight of a rare s whose lift is large.
         log_weights = np.log(joint.p_s) + order * tilt
@@ -159,7 +160,7 @@ def _renyi_information(joint: JointDistribution, alpha: float, tilt: NDArray[np.
 
 
 def maximal_leakage(joint: JointDistribution) -> float:
-    """L(S→Y) = log E[max_s l(s, Y)] in nats: Sibson information of order infinity [ZDS §VI].
+    """Maximal leakage L(S→Y) = log E[max_s l(s, Y)], the Sibson information of order infinity, in nats [ZDS §VI].
 
     Examples
     --------
@@ -171,10 +172,10 @@ def maximal_leakage(joint: JointDistribution) -> float:
 
 
 def side_knowledge(joint: JointDistribution, channel: Channel, side_columns: Sequence[str]) -> tuple[float, float]:
-    """Smallest and largest log of P(s|y,w) / P(s|w) in nats, where w is a row's value in some public columns.
+    """Smallest and largest log-lift, in nats, for an adversary who knows a row's values w in some public columns.
 
-    It is the log-lift for an adversary who knows these columns of a row beforehand, exactly: P(s,w,y) is the sum of
-    P(s,x) P(y|x) over the x that have w. Who knows all of X learns nothing more, and both are 0.
+    That log-lift is log P(s|y,w) / P(s|w), and it is exact: P(s,w,y) is the sum of P(s,x) P(y|x) over all x with the
+    values w. An adversary who knows all of X learns nothing more, so both are 0.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def side_knowledge(joint: JointDistribution, channel: Channel, side_columns: Seq
     channel : Channel
         From X to Y.
     side_columns : sequence of str
-        Public columns; with none of them it is the log-lift of S and Y.
+        Public columns that the adversary knows; without any, the result is the log-lift of S and Y.
 
     Raises
     ------
@@ -210,7 +211,7 @@ def side_knowledge(joint: JointDistribution, channel: Channel, side_columns: Seq
 def side_lifts(
     joint: JointDistribution, channel: Channel, side_columns: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """P(s|y,w) / P(s|w) and P(s|w) for every s, y and w that occur together, as `side_knowledge` takes them."""
+    """Return P(s|y,w) / P(s|w) and P(s|w) for all s, y and w that occur together; see `side_knowledge`."""
     symbols, reduced = check_distribution(joint).public, ReducedChannel.from_channel(check_channel(channel))
     for name in set(side_columns) - {*symbols.columns}:
         raise ColumnError(f"column {name!r} is not public; choose among {', '.join(symbols.columns)}", name)
@@ -228,10 +229,11 @@ def side_lifts(
 
 
 def dobrushin_coefficient(channel: Channel) -> float:
-    """Largest total variation between two rows of a channel: the share of any difference of inputs that can survive.
+    """Largest total variation between two rows of a channel: the largest share of an input difference that survives.
 
-    Whatever P and Q are, the total variation of Y under them is at most so many times that of X, with equality for the
-    two rows, and so is every f-divergence at most so many times its own: strong data processing [Dobrushin, CKZ].
+    For any two distributions of X, the total variation between the distributions of Y is at most this coefficient times
+    that between the distributions of X, with equality for the two point masses on these rows. The same holds for every
+    f-divergence: strong data processing [Dobrushin, CKZ].
 
     Parameters
     ----------
@@ -241,7 +243,7 @@ def dobrushin_coefficient(channel: Channel) -> float:
     Raises
     ------
     InvalidParameter
-        If there are too many symbols to compare any two of them.
+        If there are too many symbols to compare all pairs.
 
     Examples
     --------
@@ -258,9 +260,9 @@ def dobrushin_coefficient(channel: Channel) -> float:
 def maximal_correlation(joint: JointDistribution, channel: Channel) -> float:
     """Largest correlation between a function of X and a function of Y, from 0 to 1, under a distribution of X.
 
-    Its square is the strong data processing constant of chi2 at P_X: χ²(Q_Y || P_Y) is at most that times χ²(Q || P_X),
-    for every Q, with equality for the best function of X. So no test for a small difference from P_X has more power on
-    n released rows than on that share of n rows of X.
+    Its square is the strong data processing constant of chi2 at P_X: χ²(Q_Y || P_Y) is at most the square times χ²(Q ||
+    P_X) for every Q, with equality for the best function of X. So no test for a small difference from P_X has more
+    power on n released rows than on n times the square rows of X.
 
     Parameters
     ----------
@@ -284,16 +286,17 @@ def maximal_correlation(joint: JointDistribution, channel: Channel) -> float:
     side = masses @ masses.T if len(masses) <= masses.shape[1] else masses.T @ masses
     if len(side) > _MOST_SIDE:
         raise InvalidParameter(f"{len(side)} symbols are too many for their correlations")
-    values = np.linalg.eigvalsh(side)  # the largest is 1, of constant functions
+    values = np.linalg.eigvalsh(side)  # the largest correlation is 1, for constant functions
     return float(np.sqrt(np.clip(values[-2], 0.0, 1.0))) if len(values) > 1 else 0.0
 
 
 def effective_share(joint: JointDistribution, channel: Channel) -> float:
-    """Share of original rows on which a test has the power of a test on all released rows, on average over hypotheses.
+    """Share of the original rows that gives a test the same power as all released rows, on average over hypotheses.
 
-    A test for a small difference h from P_X has the power that n χ² gives it. Released rows leave E[E[h(X)|Y]²] of
-    E[h(X)²], and the mean over all functions h of mean 0 is (Σ_xy P(x) P(y|x)² / P(y) - 1) / (|X| - 1): that of the
-    squared correlations: proof 9 in docs/theory/proofs.md. 1 where every row is released as it is, 0 where nothing is.
+    The power of a test for a small difference h from P_X depends on n χ². In released rows, E[h(X)²] becomes
+    E[E[h(X)|Y]²], and the mean of their ratio over all functions h of mean 0 is (Σ_xy P(x) P(y|x)² / P(y) - 1) / (|X| -
+    1), the mean squared correlation: proof 9 in docs/theory/proofs.md. The share is 1 if every row is released
+    unchanged, and 0 if the release is independent of X.
 
     Parameters
     ----------
@@ -320,7 +323,7 @@ def effective_share(joint: JointDistribution, channel: Channel) -> float:
 
 
 def _correlations(joint: JointDistribution, channel: Channel) -> tuple[Vector, int]:
-    """Matrix √P(x) P(y|x) / √P(y) of classes of x with equal rows, shape (n, n_y), and the number of x."""
+    """Return √P(x) P(y|x) / √P(y) for classes of x with equal rows, shape (n, n_y), and the number of symbols x."""
     check_fit(check_distribution(joint), check_channel(channel))
     reduced = ReducedChannel.from_channel(channel)
     rows, p = _rows(reduced), np.bincount(reduced.states, joint.p_x)
@@ -329,14 +332,14 @@ def _correlations(joint: JointDistribution, channel: Channel) -> tuple[Vector, i
 
 
 def _rows(reduced: ReducedChannel) -> Vector:
-    """Matrix P(y|state), shape (n_states, n_y)."""
+    """Return the matrix P(y|state), shape (n_states, n_y)."""
     if reduced.n_states * reduced.most_symbols > CHANNEL_CELLS:
         raise InvalidParameter(f"{reduced.n_states} symbols are too many for one matrix of release probabilities")
     return reduced.push(np.eye(reduced.n_states))
 
 
 def max_information(joint: JointDistribution) -> float:
-    """Largest log-lift of any pair, I_∞(S;Y), in nats.
+    """Max-information I_∞(S;Y), the largest log-lift of any pair (s, y), in nats.
 
     Examples
     --------
@@ -348,7 +351,7 @@ def max_information(joint: JointDistribution) -> float:
 
 
 def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
-    """Local differential privacy ε in nats: of X for a channel, of S for a distribution of (S, Y); inf with any zero.
+    """Level ε of local differential privacy in nats: of X for a channel, of S for a distribution; may be inf.
 
     Parameters
     ----------
@@ -382,7 +385,7 @@ def entropy(p: NDArray[np.float64]) -> float:
 
 
 def utility(joint: JointDistribution, channel: Channel) -> float:
-    """I(X;Y) in nats: how much of the public columns the release keeps [ZDS §II].
+    """Utility I(X;Y) in nats: the information about the public columns that the release keeps [ZDS §II].
 
     Parameters
     ----------
@@ -428,7 +431,7 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
 
 
 def share_of_entropy(information: float, p: NDArray[np.float64]) -> float:
-    """Share of H(p) that is kept, between 0 and 1; 1 if one symbol has all mass.
+    """Share of the entropy H(p) that is kept, between 0 and 1; 1 if one symbol has all mass.
 
     Examples
     --------
@@ -437,30 +440,30 @@ def share_of_entropy(information: float, p: NDArray[np.float64]) -> float:
     >>> share_of_entropy(0.0, even), share_of_entropy(1e-16, even), share_of_entropy(0.0, np.array([1 - 1e-16, 0.0]))
     (0.0, 0.0, 1.0)
     """
-    # Digits beyond those are rounding: nothing is kept where 1e-15 is.
+    # Further digits are rounding error: a share of 1e-15 means that nothing is kept.
     return round(min(max(information / entropy(p), 0.0), 1.0), 12) if np.count_nonzero(p) > 1 else 1.0
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One line of a report.
+    """One line of a report: a measure with its values, its bound and its interval.
 
     Attributes
     ----------
     name, label : str
-        Key, and words for people.
+        Key for programs, and words for readers.
     unit : str
         ``nats`` or ``1`` (a pure number).
     kind : str
-        ``exact`` for the distribution stated, ``bound`` for a guarantee, ``estimate`` for a sample.
+        ``exact`` for a value under the stated distribution, ``bound`` for a guarantee, ``estimate`` from a sample.
     before, after : float or None
-        Value for the raw table and for the release; None where it does not apply or was not computed.
+        Values for the raw table and for the release; None if a value does not apply or was not computed.
     bound : float or None
-        What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
+        Limit set by the budget: a lower limit for ``min_log_lift``, an upper limit for all other measures.
     low, high : float or None
         Interval of an estimate; all intervals of a report hold at the same time at its confidence.
     scope : str
-        ``rows`` for the distribution that was measured, ``worst_case`` for every one that the rows allow.
+        ``rows`` for the distribution that was measured, ``worst_case`` for all distributions that the rows allow.
     """
 
     name: str

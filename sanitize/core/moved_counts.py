@@ -1,9 +1,9 @@
 """Differential privacy of the cell in which a row is counted, by discrete Gaussian noise on counts.
 
-A row that moves from one count to another changes two counts, by -1 and +1. With independent noise Z of
-P(z) ∝ exp(-z²/2σ²) on both, what is seen is o_1 = n_1 + z_1 and o_2 = n_2 + z_2, or, after the move,
-n_1 - 1 + (z_1 + 1) and n_2 + 1 + (z_2 - 1); both distributions have one normalization, as the move is by whole numbers.
-So the privacy loss is ((z_1 + 1)² - z_1² + (z_2 - 1)² - z_2²) / 2σ² = (1 + D)/σ², D = z_1 - z_2, and
+A row that moves from one count to another changes two counts, by -1 and +1. With independent noise of P(z) ∝
+exp(-z²/2σ²) on both counts, the noisy counts are o_1 = n_1 + z_1 and o_2 = n_2 + z_2; after the move, the same values
+are n_1 - 1 + (z_1 + 1) and n_2 + 1 + (z_2 - 1). Both distributions have the same normalization, because the move is by
+whole numbers. So the privacy loss is ((z_1 + 1)² - z_1² + (z_2 - 1)² - z_2²) / 2σ² = (1 + D)/σ², D = z_1 - z_2, and
 δ(ε) = E max(0, 1 - exp(ε - (1 + D)/σ²)) exactly [CKS]. The other direction has the same distribution, as D is
 symmetric. P(D = d) ∝ exp(-d²/4σ²) Σ_z exp(-(z + d/2)²/σ²): a discrete Gaussian of variance parameter 2σ², times one
 factor for even and another for odd d.
@@ -19,7 +19,7 @@ import numpy as np
 from sanitize._util.checks import check_number, number
 from sanitize.errors import InvalidParameter
 
-# Noise levels are multiples of 1/64, so that exact samplers take them as they are.
+# Noise levels are multiples of 1/64, so that exact samplers can use them unrounded.
 _PER_UNIT = 64
 _LARGEST_SIGMA = 1e3
 # Standard deviations beyond which the distribution of D holds less than 1e-300.
@@ -29,15 +29,15 @@ _REACH = 38.0
 def moved_count_delta(eps: float, sigma: float) -> float:
     """Least δ for which counts with discrete Gaussian noise are (ε, δ)-private about the cell of each row.
 
-    Rounded up; the formula is in the module's first lines. Counts of other rows add nothing, so it holds for a whole
-    table of counts, each with noise of its own.
+    The value is rounded up; the module's docstring derives the formula. Other rows do not matter, so δ holds for a
+    whole table of counts with independent noise on each.
 
     Parameters
     ----------
     eps : float
         Level in nats, >= 0.
     sigma : float
-        Of the noise on each count, of P(z) ∝ exp(-z²/2σ²); at least 1/64 and at most 1,000.
+        Parameter σ of the noise on each count, P(z) ∝ exp(-z²/2σ²); at least 1/64 and at most 1,000.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def moved_count_delta(eps: float, sigma: float) -> float:
     loss = (1 + d) / sigma**2
     over = loss > eps
     losses = weight[over] * -np.expm1(eps - loss[over])
-    # Relative room for rounding of sums of positive terms, which are right to about 1e-13.
+    # Relative allowance for rounding in sums of positive terms, which are accurate to about 1e-13.
     return min(1.0, math.fsum(losses) / math.fsum(weight) * (1 + 1e-9) + 1e-300)
 
 
@@ -73,7 +73,8 @@ def moved_count_delta(eps: float, sigma: float) -> float:
 def moved_count_sigma(eps: float, delta: float) -> float:
     """Noise σ, in steps of 1/64, that makes counts (ε, δ)-private about the cell of each row.
 
-    The least one where δ falls as σ grows; for σ below 1 it need not everywhere, and a larger one may be found.
+    The result is the least sufficient σ wherever δ falls as σ grows. For σ below 1, δ need not fall everywhere, and the
+    result may be larger than the least σ.
 
     Parameters
     ----------
@@ -85,12 +86,12 @@ def moved_count_sigma(eps: float, delta: float) -> float:
     Returns
     -------
     float
-        For which `moved_count_delta` is at most ``delta``.
+        Noise level σ for which `moved_count_delta` is at most ``delta``.
 
     Raises
     ------
     InvalidParameter
-        If an argument is outside its range, or asks for noise of more than 1,000.
+        If an argument is outside its range, or the noise would have to exceed 1,000.
 
     Examples
     --------
@@ -108,7 +109,7 @@ def moved_count_sigma(eps: float, delta: float) -> float:
                 "raise one of them"
             )
         low, high = high, min(2 * high, most)
-    # Whatever the search does between, the level it ends on was found to be enough.
+    # The level on which the search ends was itself found to be enough.
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if moved_count_delta(eps, middle / _PER_UNIT) <= delta else (middle, high)

@@ -1,4 +1,4 @@
-"""Counts of columns and of sensitive values in each class, and relations between columns."""
+"""Counts of column values and of sensitive values in each cell, and strengths of relations between columns."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from scipy import sparse
 
-# Groups of values in which the information of a column is counted: of more, what few rows say is noise.
+# Largest number of groups of values used to count a column's information; with more, groups of few rows add noise.
 GROUPS = 16
-# Of the rows, which design a channel where the others certify it.
+# Share of the rows used to design a channel that the other rows certify.
 DESIGN_SHARE = 0.2
 _MIXTURES = 2048
 # Cramér's V up to which two columns count as unrelated.
 LEAST_RELATION = 0.1
-# Deviations that one draw in ten is further below or above than, and that independent columns pass once in twenty.
+# One-sided normal quantiles, in standard deviations, at 10 % (margin of a relation) and 5 % (test of independence).
 _MARGIN, _ONE_SIDED = 1.28, 1.64
 
 
@@ -61,7 +61,7 @@ RelationState = Literal["kept", "changed", "lost"]
 
 @dataclass(frozen=True)
 class Relation:
-    """Strength of a relation between two columns, by Cramér's V, in a table and in rows released from it.
+    """Strength of the relation between two columns (Cramér's V) in a table and in rows released from that table.
 
     Attributes
     ----------
@@ -69,10 +69,10 @@ class Relation:
     raw, released : float
         0 for independent columns, 1 where one of them determines the other.
     state : {"kept", "changed", "lost"}
-        Whether a file of as many rows as the table has it within 20 %, with a margin that one draw in ten passes on
-        either side; or half of it at most, in one draw of ten.
+        ``kept``: in a file as long as the table, V is within 20 % of the table's, allowing for the error that one draw
+        in ten exceeds. ``lost``: V may fall below half of the table's in one draw in ten. ``changed``: neither holds.
     is_sure : bool
-        Whether the table's is beyond chance by far: by five deviations.
+        True if the relation in the table exceeds chance by more than five standard deviations.
     """
 
     columns: tuple[str, str]
@@ -83,7 +83,7 @@ class Relation:
 
     @property
     def share(self) -> float:
-        """Share of the relation's strength that is kept, by the square of V; less if it is overstated."""
+        """Share of the relation's squared strength V² that is kept; below 1 also if the relation is overstated."""
         ratio = self.released / self.raw
         return (1 / ratio if ratio > 1.2 else min(ratio, 1.0)) ** 2
 
@@ -91,10 +91,10 @@ class Relation:
 def pair_relations(
     names: Sequence[str], codes: Sequence[Sequence[Codes]], weights: tuple[Vector, Vector], *, is_drawn: bool
 ) -> tuple[Relation, ...]:
-    """Return the strength in other rows of each relation between two columns of a table, for pairs of `choose_pairs`.
+    """Compare relations between two columns of a table with those in other rows, for the pairs of `choose_pairs`.
 
-    Cramér's V of the other rows is taken in the direction of the table's: a relation that is turned around is lost.
-    Both are without the bias of few rows.
+    Cramér's V of the other rows counts only the pattern of the table's relation, so a reversed relation is lost. Both
+    values are corrected for the bias of small samples.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ def pair_relations(
     codes : sequence of (ndarray of int, ndarray of int)
         Group of each row of the table and of the other rows, in each column.
     weights : pair of ndarray of float
-        How many rows each of them stands for.
+        Weight of each row of the table and of the other rows.
     is_drawn : bool
-        Whether the other rows are drawn at random, in place of expected ones.
+        True if the other rows were drawn at random, False if they are expected frequencies.
 
     Examples
     --------
@@ -130,15 +130,16 @@ def pair_relations(
         square, most = (ours**2).sum() - by_chance, min(levels)
         n_free = int(levels[0] * levels[1])
         noise = _square_deviation(0.0, n_free, n, slope=0.0)
-        # Columns are related if that is no chance, and a V as large as the least is within the sampling error.
+        # Columns are related if the relation exceeds chance, and V reaches the least relation within the sampling
+        # error.
         if not most or square <= _ONE_SIDED * noise:
             continue
         deviation = partial(_square_deviation, n_free=n_free, n=n, slope=_square_slope(table / n))
         if square + _MARGIN * deviation(square) <= most * LEAST_RELATION**2:
             continue
-        # What is expected of the table's own rows has its chance, too.
+        # Expected frequencies from the table's own rows contain the same chance part.
         same = max((ours * theirs).sum() - (0.0 if is_drawn else by_chance), 0.0) / np.sqrt(square)
-        # A model may also overstate a relation, in ways that the table does not have.
+        # A model may also overstate a relation, even with a pattern that the table does not have.
         chance = levels[0] * levels[1] / other.sum() if is_drawn else by_chance
         own_square = max((theirs**2).sum() - chance, 0.0)
         least = same**2 - _MARGIN * deviation(same**2)
@@ -151,14 +152,15 @@ def pair_relations(
 
 
 def _square_deviation(square: float, n_free: int, n: float, slope: float) -> float:
-    """Standard deviation of χ²/n in files of n rows: the part by chance, and the part that depends on the relation."""
+    """Standard deviation of χ²/n in files of n rows, from chance and from the relation itself."""
     return float(np.sqrt(2 * n_free + n * slope * square) / n)
 
 
 def _square_slope(p: Vector) -> float:
     """Return n·Var(χ²/n) divided by χ²/n, by the delta method, without the part of the variance due to chance.
 
-    It is 4 where all cells are about as frequent, as for noncentral χ²; weak relations on few cells have more.
+    The result is 4 if all cells are about equally frequent, as for noncentral χ², and larger for weak relations on few
+    cells.
     """
     by_row, by_column = p.sum(axis=1), p.sum(axis=0)
     ratio = np.divide(p, np.outer(by_row, by_column), out=np.zeros_like(p), where=p > 0)
@@ -170,7 +172,7 @@ def _square_slope(p: Vector) -> float:
 
 
 def _contingency(table: Vector) -> Vector:
-    """Difference of each frequency from independence, over its root; the squares sum to χ²/n."""
+    """Difference of each frequency from independence, over the root of the latter; the squares sum to χ²/n."""
     p = table / table.sum()
     alone = np.outer(p.sum(axis=1), p.sum(axis=0))
     return np.divide(p - alone, np.sqrt(alone), out=np.zeros_like(p), where=alone > 0)
@@ -186,25 +188,25 @@ def choose_pairs(n: int) -> list[tuple[int, int]]:
     >>> len(choose_pairs(200))
     1000
     """
-    most = 1000  # pairs of columns that are worth the time, and rows x pairs
+    most = 1000  # largest number of pairs of columns that are compared
     n_pairs = n * (n - 1) // 2
     if n_pairs <= most:
         return list(combinations(range(n), 2))
     drawn = np.sort(np.random.default_rng(0).choice(n_pairs, most, replace=False))
-    up_to = np.cumsum(np.arange(n)[::-1])  # pairs whose first column is this one or an earlier one
+    up_to = np.cumsum(np.arange(n)[::-1])  # number of pairs whose first column is this or an earlier one
     first = np.searchsorted(up_to, drawn, side="right")
     return list(zip(first.tolist(), (n - up_to[first] + drawn).tolist(), strict=True))
 
 
 def design_rows(n_records: int, share: float = DESIGN_SHARE) -> Mask:
-    """Rows that design a channel which all other rows certify: a fixed uniform choice by position.
+    """Mask of the rows used to design a channel that all other rows certify: a fixed uniform choice by position.
 
     Parameters
     ----------
     n_records : int
         Rows of the table.
     share : float
-        Of the rows, between 0 and 1.
+        Share of the rows, between 0 and 1.
 
     Returns
     -------
@@ -218,7 +220,7 @@ def design_rows(n_records: int, share: float = DESIGN_SHARE) -> Mask:
     if not 0 < share < 1:
         raise InvalidParameter(f"share must lie between 0 and 1, got {share!r}")
     chosen = np.zeros(n_records, bool)
-    # The choice of rows must not depend on what they hold, so the seed is fixed.
+    # The choice of rows must not depend on their values, so the seed is fixed.
     chosen[np.random.default_rng(13).permutation(n_records)[: round(share * n_records)]] = True
     return chosen
 
@@ -257,9 +259,9 @@ class Profiles:
     counts : ndarray of shape (n_cells, n_levels)
         The levels of all these columns, one column after the other.
     starts : ndarray of int
-        Where the levels of each column begin.
+        Position of the first level of each column.
     weights : ndarray
-        Of each column's information, divided by its entropy.
+        Weight of each column's information, divided by the column's entropy.
     """
 
     counts: Vector
@@ -284,7 +286,7 @@ class Profiles:
         return Profiles(counts, np.array(starts[:-1], np.int64), self.weights)
 
     def information_loss(self, mixtures: Any) -> Vector:
-        """Information lost by released symbols, Σ_j w_j m H(X_j | y) / H(X_j), m their rows, from scaled P(y|cell).
+        """Information lost by each released symbol y with m rows, Σ_j w_j m H(X_j | y) / H(X_j), from scaled P(y|cell).
 
         Parameters
         ----------
@@ -293,7 +295,8 @@ class Profiles:
         Returns
         -------
         ndarray of shape (k,)
-            Linear in the factor, so the mixture of released symbols that loses least is a linear program.
+            The loss is linear in the scale of a symbol, so a linear program finds the mixture of symbols that loses
+            least.
         """
         lost = np.empty(mixtures.shape[0])
         for start in range(0, len(lost), _MIXTURES):

@@ -1,4 +1,4 @@
-"""Joint leakage of k releases of one row, each with fresh noise: exact if that is cheap, otherwise simulated."""
+"""Joint leakage of k releases of one row, each with fresh noise; exact if that is cheap, otherwise simulated."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 __all__ = ["repeated_information", "repeats_needed"]
 
-# Counts of k symbols that are all looked at; else so many draws of them, and as many numbers in a step of one.
+# Largest number of counts that are enumerated; otherwise bounds on the number of draws, and on the numbers they take.
 _MOST_COUNTS, _MOST_DRAWS, _LEAST_DRAWS, _STEP = 20_000, 4096, 256, 200_000_000
-# More releases than this are as good as never; the logarithm of a chance that is none.
+# Number of releases that counts as never, and the logarithm that stands for a probability of 0.
 _NEVER, _IMPOSSIBLE = 1 << 40, -1e12
-# Information that is no more than rounding leaves.
+# Information at or below this is rounding error.
 _NOTHING = 1e-12
 
 
 def repeated_information(joint: JointDistribution, channel: Channel, n_releases: float) -> float:
     """Information I(S;Y_1...Y_k) of k releases of a row, each with fresh noise, in nats.
 
-    It grows with k to the information of the classes of symbols that the channel has one row for, which no number of
-    releases tells apart: that of X itself only where no two symbols are merged.
+    It grows with k towards the information that classes of symbols with equal rows in the channel have about S; no
+    number of releases distinguishes symbols of one class. The limit is I(S;X) if no two symbols are merged.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def repeated_information(joint: JointDistribution, channel: Channel, n_releases:
     Returns
     -------
     float
-        Exact for the limit, and where the outputs of k releases are few but for their order; else the mean over draws
-        of the row and its releases, which are the same at every call.
+        Exact for the limit, and if the outputs of k releases, up to order, are few. Otherwise a mean over simulated
+        draws, which are the same at every call.
 
     Raises
     ------
     InvalidParameter
-        If n_releases is no such number, or the channel has too many symbols.
+        If n_releases is not a whole number >= 1 or inf, or the channel has too many symbols.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def repeated_information(joint: JointDistribution, channel: Channel, n_releases:
 
 
 def repeats_needed(joint: JointDistribution, channel: Channel, share: float = 0.9) -> int | None:
-    """Least number of releases with fresh noise that reveal a given share of what infinitely many reveal.
+    """Least number of releases with fresh noise that reveal a given share of what infinitely many would reveal.
 
     Parameters
     ----------
@@ -81,17 +81,17 @@ def repeats_needed(joint: JointDistribution, channel: Channel, share: float = 0.
     channel : Channel
         From X to Y.
     share : float
-        Of the limit of `repeated_information`, between 0 and 1.
+        Share of the limit of `repeated_information`, between 0 and 1.
 
     Returns
     -------
     int or None
-        None where no number of releases tells anything, or it takes more than a million million.
+        None if no number of releases reveals anything, or more than a million million releases would be needed.
 
     Raises
     ------
     InvalidParameter
-        If share is no such number, or the channel has too many symbols.
+        If share is not between 0 and 1, or the channel has too many symbols.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class _Repeats:
             return self._mean(chances[is_possible] / total[is_possible, None], total[is_possible])
         n_draws = int(np.clip(_STEP / (n * n_y), _LEAST_DRAWS, _MOST_DRAWS))
         rng, p = np.random.default_rng(0), self.masses.sum(axis=0)
-        # As many draws of each class as are its own, but for less than one.
+        # The number of draws of each class is proportional to its probability, up to less than one draw.
         at = np.searchsorted(p.cumsum() / p.sum(), (np.arange(n_draws) + 0.5) / n_draws).clip(max=n - 1)
         counts = rng.multinomial(int(k), (self.rows / self.rows.sum(axis=1, keepdims=True))[at])
         return self._mean(softmax(counts @ logs.T + np.log(p), axis=1), np.full(n_draws, 1 / n_draws))

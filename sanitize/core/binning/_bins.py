@@ -22,34 +22,34 @@ from sanitize.tables.keys import edges_passed
 _Drawn: TypeAlias = "Callable[[NDArray[np.integer[Any]], NDArray[np.uint32]], NDArray[Any]]"
 
 _SIGNED, _UNSIGNED = np.iinfo(np.int64), np.iinfo(np.uint64)
-# Symbols that a column may be cut into: refused before memory is taken for them.
+# Largest number of symbols that a column may be cut into; more are refused before any memory is allocated.
 _MOST_SYMBOLS = 1 << 20
 
 
 class LearnedEdges(list[Any]):
-    """Edges taken from the rows, which stay undeclared even if somebody copied them by hand."""
+    """Edges that were learned from the rows; they count as learned even if somebody passes them by hand."""
 
 
 class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
-    """Intervals of one numeric column: [e0, e1), [e1, e2), ..., the last one closed; of one edge, its two sides.
+    """Intervals of one numeric column: [e0, e1), [e1, e2), ..., the last one closed; a single edge makes two intervals.
 
     Parameters
     ----------
     column : str
     edges : tuple of float
-        At least two, ascending. Values outside are clipped into the end intervals. A single edge stands between two
-        that no value passes.
+        Ascending. Values outside are clipped into the end intervals. A single edge cuts the column in two and clips
+        nothing.
     learned : bool
-        The edges are rounded quantiles of the data, which they then tell something about.
+        True if the edges are rounded quantiles of the data and so reveal something about the data.
     whole : bool
-        The column holds integers, so integers are drawn inside an interval.
+        True if the column holds integers; the values drawn inside an interval are then integers too.
     """
 
     column: str
     edges: tuple[Finite, ...]
     learned: bool
     whole: bool
-    # Beyond every value: the ends of a column that one edge cuts in two.
+    # Lower than every value and higher than every value: the outer ends of a column that one edge cuts in two.
     endless: ClassVar[float] = 1e300
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @classmethod
     def from_edges(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
-        """Bins from edges that somebody chose without looking at the rows, or from `LearnedEdges`."""
+        """Build bins from edges that somebody chose without looking at the rows, or from `LearnedEdges`."""
         error = InvalidParameter(f"bins of {column!r} must be finite numbers in ascending order")
         numbers = doubles(edges, error)
         if numbers.ndim != 1 or len(numbers) < 1 or not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
@@ -81,12 +81,12 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @property
     def prints_labels(self) -> bool:
-        """True if intervals are released by name where others release a value drawn inside."""
+        """True if intervals are released by name; other bins release a value drawn inside the interval."""
         return self.has_one_edge
 
     @property
     def order(self) -> pa.Array | None:
-        """Symbols in order, if they are known before reading rows."""
+        """Symbols in order; None if only the rows show which symbols there are."""
         return self.labels
 
     @property
@@ -121,7 +121,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         place = pc.index_in(labels.dictionary, value_set=self.labels).to_numpy(zero_copy_only=False)
         missing = labels.indices.is_null().to_numpy(zero_copy_only=False)
         indices = labels.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        codes = place if len(place) else np.zeros(1, np.intp)  # of no label, where all rows are missing
+        codes = place if len(place) else np.zeros(1, np.intp)  # there is no label if all rows are missing
         drawn = self._drawing()
         blocks = [
             drawn(codes.take(indices[start : start + BLOCK_ROWS]), words[start : start + BLOCK_ROWS])
@@ -132,7 +132,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     def _drawing(self) -> _Drawn:
         """Draw numbers uniformly in each interval, from codes and random words.
 
-        Whole ones are ⌊word * size / 2**32⌋ above the least one of each interval, exactly.
+        Whole numbers are exactly ⌊word * size / 2**32⌋ above the least whole number of the interval.
         """
         if not self.whole:
             low, width = np.array(self.edges[:-1]), np.diff(self.edges)
@@ -154,10 +154,10 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @property
     def whole_range(self) -> tuple[int, int]:
-        """Least and largest whole number in the interval that 64 bits can hold.
+        """Least and largest whole number in each interval that 64 bits can hold.
 
-        Only a range without negative numbers takes the unsigned ones. 2**63, the double next to the largest signed
-        integer, stands for that integer.
+        Only a range without negative numbers uses unsigned integers. The double 2**63 stands for the largest signed
+        integer, which no double holds.
         """
         least, largest = math.ceil(self.edges[0]), math.floor(self.edges[-1])
         most = _SIGNED.max if least < 0 or largest <= _SIGNED.max + 1 else _UNSIGNED.max

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from sanitize.tables.columns import ArrowColumn
 
-# Calendar units, as so many of NumPy's.
+# Calendar units, each as a number of NumPy's units.
 _UNITS = {"day": ("D", 1), "month": ("M", 1), "quarter": ("M", 3), "year": ("Y", 1), "decade": ("Y", 10)}
-# Calendar units, the finest first.
+# Calendar units, finest first.
 Step = Literal["day", "month", "quarter", "year", "decade"]
 STEPS: tuple[Step, ...] = get_args(Step)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -30,21 +30,21 @@ DAY = 86_400
 
 
 class DateBins(Bins, frozen=True, tag="dates"):
-    """Intervals or calendar units of a column of dates, released by name, so that no date is made up.
+    """Intervals or calendar units of a column of dates, which are released by name so that no date is made up.
 
     Parameters
     ----------
     column : str
     edges : tuple of float
-        Whole seconds since 1970, ascending, as the edges of `Bins`; none where there is a step.
+        Whole seconds since 1970, ascending, with the meaning of the edges of `Bins`; empty if ``step`` is given.
     learned, whole : bool
-        As of `Bins`; dates are whole.
+        See `Bins`; dates are whole numbers of seconds.
     step : {"day", "month", "quarter", "year", "decade"}, optional
     """
 
     step: Step | None
     endless: ClassVar[float] = 1e10 * DAY
-    prints_labels: ClassVar[bool] = True  # a date drawn inside an interval would look like somebody's
+    prints_labels: ClassVar[bool] = True  # a date drawn inside an interval would look like a real person's
 
     def __post_init__(self) -> None:
         if self.step is not None:
@@ -57,7 +57,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
 
     @classmethod
     def by_step(cls, column: str, step: str, values: ArrowColumn) -> DateBins:
-        """Bins of one calendar unit each, which need no edges."""
+        """Build bins of one calendar unit each, which need no edges."""
         if step not in STEPS:
             listed = ", ".join(map(repr, STEPS))
             raise InvalidParameter(f"bins of {column!r} must be edges, or one of {listed}")
@@ -66,7 +66,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
 
     @classmethod
     def from_edges(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
-        """Bins from dates, times, or ISO 8601 text that somebody chose, or that were learned from the rows."""
+        """Build bins from dates, times, or ISO 8601 text that somebody chose or that were learned from the rows."""
         seconds = date_edges(f"bins of {column!r}", edges)
         as_seconds(pa.array([], value_type(dtype)), column)
         return cls(column, cls.with_ends(seconds), learned=isinstance(edges, LearnedEdges), whole=True, step=None)
@@ -80,7 +80,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
 
     @property
     def order(self) -> pa.Array | None:
-        """Names of the intervals in ascending order; None for calendar units, whose names sort by time."""
+        """Names of the intervals in ascending order; None for calendar units, since their names sort by time."""
         return None if self.step is not None else self.labels
 
     def edge_names(self) -> list[str]:
@@ -101,7 +101,7 @@ def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
     Raises
     ------
     InvalidParameter
-        It says that ``name`` must be such edges.
+        If the values are not ascending dates; the message names ``name``.
     """
     seconds = [parse_second(str(edge)) for edge in edges]
     edge_seconds = tuple(float(second) for second in seconds if second is not None)
@@ -143,7 +143,7 @@ def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], Mas
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         try:
             values = values.cast(pa.timestamp("us"))
-        except pa.ArrowInvalid:  # which quotes the text
+        except pa.ArrowInvalid:  # that error would quote the text
             raise _no_dates(column, "holds text that is no date as in 2001-12-31 (ISO 8601)") from None
     if not holds_dates(values.type):
         raise _no_dates(column, f"is {values.type}")
@@ -165,9 +165,9 @@ def _no_dates(column: str, what: str) -> ColumnError:
 
 
 def by_step(values: ArrowColumn, step: str, column: str) -> pa.DictionaryArray:
-    """Calendar unit of each row by name, which sorts by time: 2001, 2001-Q4, 2001-12, 2001-12-31.
+    """Name of each row's calendar unit, such as 2001, 2001-Q4, 2001-12 or 2001-12-31; names sort by time.
 
-    A decade is called by its first year, as in 2000s; missing values stay missing.
+    A decade is named after its first year, as in 2000s; missing values stay missing.
     """
     seconds, missing = as_seconds(values, column)
     unit, n = _UNITS[step]

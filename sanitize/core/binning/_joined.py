@@ -23,9 +23,9 @@ class Joined(Bins, frozen=True, tag="joined"):
     ----------
     column : str
     edges, learned, whole
-        As of `Bins`; a join has no edges.
+        See `Bins`; a join has no edges.
     groups : dict of str to tuple of str
-        Values of each group as texts; ``(missing)`` stands for a missing one.
+        Values of each group as texts; ``(missing)`` stands for a missing value.
     """
 
     groups: dict[str, tuple[str, ...]]
@@ -38,7 +38,7 @@ class Joined(Bins, frozen=True, tag="joined"):
 
     @classmethod
     def from_groups(cls, column: str, groups: Mapping[Any, Sequence[Any]]) -> Joined:
-        """Build from groups that somebody declared."""
+        """Build the join from groups that somebody declared."""
         lists = {str(name): values for name, values in groups.items() if not isinstance(values, str)}
         members = [_text(value) for values in lists.values() for value in values]
         if len(lists) < len(groups) or not members or len(set(members)) < len(members):
@@ -66,7 +66,7 @@ class Joined(Bins, frozen=True, tag="joined"):
         return pa.DictionaryArray.from_arrays(pa.array(places, mask=missing), pa.array(names, pa.string())), 0
 
 
-# What a saved release may have; other bins are somebody's own.
+# Kinds of bins that a saved release may have; other kinds are written by users.
 AnyBins = Bins | Grid | DateBins | Joined
 
 

@@ -1,7 +1,7 @@
 """Bounds on extreme lifts from a bound on an averaged lift, given the share of the extreme symbol.
 
-The printed converses hold [ZDS Prop. 4, 6]. Those for the max-lift are improved here: what one letter has above
-its mean, the others must have below theirs, and a lift never exceeds 1/P_S(s).
+The printed converses hold [ZDS Prop. 4, 6]. The converses for the max-lift are improved here: lifts average to 1, so a
+letter with a lift above 1 forces other lifts below 1, and no lift exceeds 1/P_S(s).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
     if alpha * cap > LARGEST_EXPONENT:
 
         def far_log_excess(t: float) -> float:
-            """Difference of log(P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α) and the bound, for powers beyond a double."""
+            """Return log(P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α) minus the log bound, for powers beyond a double."""
             other_lift = alpha * (math.log(-math.expm1(t - cap)) - log_other_share) if t < cap else -math.inf
             return float(np.logaddexp(math.log(share) + alpha * t, log_other_share + other_lift)) - alpha * math.log(
                 bound
@@ -205,7 +205,7 @@ def _root(log_excess: Callable[[float], float], high: float) -> float:
 
     if log_excess(high) <= 0:
         return high
-    # The roots are logarithms of lifts: absolute precision is what counts.
+    # The roots are logarithms of lifts, so absolute precision matters.
     return float(brentq(log_excess, 0.0, high, xtol=1e-18, rtol=ROOT, maxiter=1000)) if log_excess(0.0) < 0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Bounds that a lift budget implies for the measures of 1/l, which bound the min-lift [ZDS §VI-A].
+"""Bounds that a lift budget implies for the measures of the inverse lift 1/l, which control the min-lift [ZDS §VI-A].
 
 1 - 1/l flattens out above 1, so for the ℓ1- and χ²-inverse the worst distribution puts its upper point t where the
 chord from a touches the curve, if that comes before b.

@@ -1,8 +1,8 @@
-"""Bounds that a lift budget implies: the supremum of every measure by name, next to the bound in [ZDS].
+"""Bounds that a lift budget implies for each measure of leakage, next to the bounds printed in [ZDS].
 
 Let a = e**-lower, b = e**upper. The lifts of one symbol lie in [a, b] and average to 1 under P_S (those of one
 s average to 1 under P_Y), so the largest mean of f(l) is the concave envelope of f on [a, b], taken at 1: a
-distribution on two lifts. It is reached, hence every bound here is a supremum over all priors and channels.
+distribution on two lifts. That distribution exists, so every bound here is a supremum over all priors and channels.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bound:
-    """A tight bound, next to the published one.
+    """A tight bound, with the published one for comparison.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Bound:
     printed : float
         The bound as published.
     side : {"upper", "lower"}
-        Whether the measure stays below or above.
+        ``upper`` if the measure is at most the bound, ``lower`` if it is at least the bound.
     """
 
     tight: float
@@ -51,7 +51,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class TwoPoint:
-    """The distribution on the lifts a and b with mean 1: weights p on b and q on a, and the products pb and qa."""
+    """Distribution of mean 1 on the two lifts a and b: weights p of b and q of a, and the products pb and qa."""
 
     p: float
     q: float
@@ -212,8 +212,8 @@ def sibson_bound(lower: float, upper: float, alpha: float) -> Bound:
 def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
     """Arimoto I_α(S;Y) <= log(p b**α + (1-p) a**α)/(α-1), in nats [ZDS Prop. 1.3, sharpened].
 
-    The same number as Sibson's: the two agree for a uniform S, and E_Y[l(s, Y)**α] obeys the bound for every s,
-    so no weighting of s exceeds it.
+    The bound is the number of `sibson_bound`: the two measures agree for a uniform S, and E_Y[l(s, Y)**α] meets the
+    bound for every s, so no weighting of s exceeds it.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def ldp_bound(lower: float, upper: float) -> Bound:
     Bound(tight=2.0, printed=2.0, side='upper')
     """
     lower, upper = _nats(lower, upper)
-    # A lift cannot leave 1 on one side only.
+    # Lifts average to 1, so they cannot lie on one side of 1 only.
     return Bound(0.0 if min(lower, upper) == 0 else lower + upper, lower + upper)
 
 
@@ -253,7 +253,7 @@ def _nats(lower: float, upper: float) -> tuple[float, float]:
 
 
 def _deviation(lower: float, upper: float) -> float:
-    """Half of the largest E|l - 1|: p(b - 1)."""
+    """Half of the largest mean E|l - 1|, which is p(b - 1)."""
     if min(lower, upper) == 0:
         return 0.0
     return TwoPoint.from_bounds(lower, upper).pb * -math.expm1(-upper)
@@ -279,14 +279,15 @@ def _information(lower: float, upper: float, alpha: float) -> float:
 
 
 def _growth(t: float, order: float) -> float:
-    """(e**(order t) - 1)/order, t at order 0."""
+    """Return (e**(order t) - 1)/order, or t at order 0."""
     return math.expm1(order * t) / order if order else t
 
 
 def excess(t: float, alpha: float) -> float:
-    """(e**(αt) - 1 - α(e**t - 1))/(α-1), its limit at α = 1; what l = e**t adds beyond a linear function of l.
+    """Return (e**(αt) - 1 - α(e**t - 1))/(α-1), or its limit at α = 1: the part not linear in the lift l = e**t.
 
-    About α t**2/2 for small t, where the closed form would lose every digit; all its terms are >= 0 for t >= 0.
+    For small t it is about α t**2/2, where the closed form would lose every digit; the terms used here are >= 0 for t
+    >= 0.
     """
     if abs(alpha * t) < 1:
         coefficient, term, k = alpha, t * t / 2, 2
@@ -306,8 +307,8 @@ def implied_bounds(budget: Budget | None) -> dict[str, float]:
     Parameters
     ----------
     budget : Budget or None
-        Bounds are known for `LiftBudget`, also beside an average, and `LDPBudget`; a budget on a mean bounds what it is
-        named for, and other budgets give an empty mapping.
+        Bounds are known for `LDPBudget` and for `LiftBudget`, also as the limits of an averaged budget. A budget on a
+        mean bounds the measure that it is named for; other budgets give an empty mapping.
 
     Returns
     -------

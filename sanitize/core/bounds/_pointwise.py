@@ -11,8 +11,9 @@ from sanitize._util.tolerances import SMALLEST_POSITIVE
 def min_lift_from_max_lift(bound: float, share: float) -> float:
     """Least lift of a sensitive value if no lift exceeds b: max(0, (1 - b (1 - P)) / P), in times.
 
-    Lifts have the mean 1 under P_S, and those of the others take up b (1 - P) at most; with equality where all of them
-    are at b. So ε-PML, b = e^ε, is a bound on pointwise maximal cost as well, while b < 1 / (1 - P) [Saeidian].
+    Lifts have the mean 1 under P_S, and the other sensitive values contribute at most b (1 - P) to the mean, with
+    equality where all their lifts are b. So ε-PML, with b = e^ε, also bounds the pointwise maximal cost as long as b <
+    1 / (1 - P) [Saeidian].
 
     Parameters
     ----------
@@ -33,7 +34,8 @@ def min_lift_from_max_lift(bound: float, share: float) -> float:
 def max_lift_from_min_lift(bound: float, share: float) -> float:
     """Largest lift of a sensitive value if no lift is below a bound a: (1 - a (1 - P)) / P, in times.
 
-    ε-PMC is a = e^-ε. With equality where the lifts of all others are at a, and 1 / P for a = 0.
+    For ε-PMC, a = e^-ε. The bound is attained where the lifts of all other sensitive values are a; it is 1 / P for a =
+    0.
 
     Parameters
     ----------

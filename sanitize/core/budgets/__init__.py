@@ -1,8 +1,8 @@
 """Budgets: limits on the leakage of each released symbol, as frozen values.
 
-A budget looks at the lifts of one symbol and the prior, nothing else, so the same budget drives a mechanism
-and judges its result. ``excess > 0`` holds exactly where a symbol leaks too much; differences up to 1e-12
-(rounding of doubles) count as met.
+A budget is a function of the lifts of one symbol and of the prior alone, so a mechanism can use the budget that its
+result is later judged by. ``excess > 0`` holds exactly where a symbol leaks too much; differences up to 1e-12 (rounding
+of doubles) count as met.
 """
 
 from __future__ import annotations

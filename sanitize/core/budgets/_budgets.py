@@ -1,4 +1,4 @@
-"""Budgets on what each released symbol reveals, one class for each leakage; all are functions of its lifts.
+"""Budgets on what each released symbol reveals, one class per measure of leakage; all are functions of the lifts.
 
 Differences up to 1e-12 (rounding of doubles) count as met.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _B = TypeVar("_B")
 
 
-# In place of a sensitive value: all that have no limit of their own.
+# Stands for all sensitive values that have no limit of their own.
 OTHERS = "*"
 
 
@@ -58,18 +58,18 @@ class Budget(Protocol):
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it exceeds the budget."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Excess of each symbol from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Risk ω of each column of lifts, shape (k,): the order in which mechanisms treat symbols."""
+        """Risk ω of each column of lifts, shape (k,), by which mechanisms order symbols."""
 
 
 class LiftwiseBudget(ABC):
-    """Budgets that are functions of the lifts of one symbol."""
+    """Base of budgets that are functions of the lifts of one symbol."""
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it exceeds the budget."""
-        lifts = lift(released)  # refuses what is no distribution
+        lifts = lift(released)  # refuses anything but a distribution
         return limits_for(self, released.sensitive).lift_excess(lifts, released.p_s)
 
     @abstractmethod
@@ -78,7 +78,7 @@ class LiftwiseBudget(ABC):
 
 
 class _LiftBased(LiftwiseBudget):
-    """Budgets that consist of numbers only."""
+    """Base of budgets whose parameters are all numbers."""
 
     def __post_init__(self) -> None:
         """Check the bounds; convert NumPy numbers and fractions to plain numbers."""
@@ -92,7 +92,7 @@ class _LiftBased(LiftwiseBudget):
 
 @contextlib.contextmanager
 def checking(owner: str) -> Iterator[None]:
-    """Turn errors about a bound into errors of its budget."""
+    """Turn errors about a bound into errors that name its budget."""
     try:
         yield
     except InvalidParameter as error:
@@ -100,7 +100,7 @@ def checking(owner: str) -> Iterator[None]:
 
 
 def _check_limits(name: str, value: object, low: float, high: float) -> _Times:
-    """Check one limit, or one per named sensitive value, given as text."""
+    """Check one limit, or a limit for each sensitive value; return the limits with the values' names as text."""
 
     def check_limit(limit_value: object) -> float:
         limit = number(name, limit_value, low, high)
@@ -127,8 +127,8 @@ def excess_over(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]
 
 
 def _expm1(nats: float) -> float:
-    """e**nats - 1; a finite bound stays finite, so that an infinite leakage still exceeds it."""
-    # Beyond this no lift of doubles can reach the bound, and its square would overflow.
+    """Return e**nats - 1; a finite bound stays finite, so that an infinite leakage still exceeds it."""
+    # No lift that a double can hold reaches a bound above this, and the square of e**nats would overflow.
     return nats if math.isinf(nats) else math.expm1(min(nats, 350.0))
 
 
@@ -137,30 +137,32 @@ class LiftBudget(_LiftBased):
     """(ε_l, ε_u)-ALIP: ``-lower <= log l(s, y) <= upper`` for every s [ZDS Def. 3], in nats or in times as likely.
 
     A released value makes no sensitive value more than ``at_most`` and none less than ``at_least`` times as likely as
-    it is without the release: ``upper = log(at_most)``, ``lower = -log(at_least)``. It implies (lower + upper)-LDP of
-    S. A lower bound larger than the upper one is the paper's advice: the min-lift ranges wider. ``at_least=0``
-    (``lower=inf``) lets a value rule a sensitive one out, which empty cells may need.
+    it is without the release: ``upper = log(at_most)``, ``lower = -log(at_least)``. The budget implies (lower +
+    upper)-LDP of S. The paper advises a ``lower`` larger than ``upper``, because the min-lift varies more.
+    ``at_least=0`` (``lower=inf``) lets a released value rule a sensitive value out, which empty cells may need.
 
-    Either limit in times may go by sensitive value: ``at_most={"hiv": 1.1, "*": 2}`` limits that of one value to 1.1
-    and those of all others, the star, to 2. Keys are values of the one sensitive column, or their texts as TOML writes
-    keys ("3", "true", "2026-01-31"; "(missing)" for none), read by its type; of bins, their labels. Several sensitive
-    columns have no such keys: make one column of them first. Every value must be named or left to the star, and every
-    name must be a value: both are checked where a distribution is met. ``1`` on both sides is perfect privacy of a
-    value: nothing released tells of it.
+    Either limit in times may be a mapping with a limit for each sensitive value: ``at_most={"hiv": 1.1, "*": 2}`` sets
+    the limit 1.1 for one value and 2 for all others (the star). Keys are values of the sensitive column, or their texts
+    as TOML writes keys ("3", "true", "2026-01-31"; "(missing)" for a missing value), which are read by the type of the
+    column; for bins, keys are the labels. Such limits need a single sensitive column: combine several into one first.
+    Every value must be named or covered by the star, and every name must be a value; both are checked once the budget
+    is used with a distribution. ``1`` on both sides is perfect privacy of a value: the release reveals nothing about
+    it.
 
     Parameters
     ----------
     at_most, at_least : float, or mapping of sensitive value to float
-        Times as likely: at_most >= 1, and at_least between 0 and 1. Both, or both bounds in nats.
+        Limits in times as likely: at_most >= 1, and at_least between 0 and 1. Give these two, or ``lower`` and
+        ``upper``.
     lower, upper : float
-        The same in nats, each >= 0. All bounds go by name, so that nobody can mistake one for the other.
+        The bounds in nats, each >= 0. All bounds are keywords, so that nobody can mistake one for the other.
 
     Attributes
     ----------
     lower, upper : float
-        In nats; refused where limits go by sensitive value.
+        Bounds in nats; an error if limits go by sensitive value.
     at_most, at_least : float or dict of str to float
-        In times; as they were written, where they were.
+        Limits in times, as they were written if the budget was given in times.
 
     Raises
     ------
@@ -181,8 +183,9 @@ class LiftBudget(_LiftBased):
 
     lower: float
     upper: float
-    # What the bounds were written as, at_most first; two budgets with the same bounds are equal however written. Limits
-    # that go by sensitive value stand here alone until a distribution gives them their order: `limits_for`.
+    # The limits in times as the caller wrote them, at_most first; two budgets with the same bounds are equal however
+    # they were written. Limits by sensitive value are stored only here until `limits_for` puts them in a distribution's
+    # order.
     _times: ClassVar[tuple[_Times, _Times] | None] = None
 
     @overload
@@ -251,11 +254,11 @@ class LiftBudget(_LiftBased):
         return math.exp(-self.lower) if self._times is None else self.bounds["at_least"]
 
     def __repr__(self) -> str:
-        # Without names of sensitive values: it stands in errors, notes of files and public reports.
+        # The repr names no sensitive value because errors, notes of files and public reports show it.
         def words(side: Any) -> str:
             if isinstance(side, dict):
                 return f"{range_text(side)} by value"
-            # 0 and 0.0 alike: the notes of two files of one budget are the same bytes.
+            # 0 and 0.0 give one text, so that the notes of two files of one budget are the same bytes.
             return range_text(side) if by_value(self) else repr(side)
 
         return f"LiftBudget({', '.join(f'{name}={words(side)}' for name, side in self.bounds.items())})"
@@ -275,9 +278,9 @@ class LiftBudget(_LiftBased):
         return box(heading, (repr(self),), rows)
 
     def share_range(self, share: float) -> tuple[float, float]:
-        """Largest and smallest P(s|y) that one limit for all values allows for a value of this share.
+        """Largest and smallest P(s|y) that the budget allows for a sensitive value with this share of the rows.
 
-        What all other values keep, or gain, bounds one too.
+        The limits on all other values count too, because the chances of all values sum to 1.
 
         Examples
         --------
@@ -290,17 +293,17 @@ class LiftBudget(_LiftBased):
 
     @classmethod
     def symmetric(cls, eps: float) -> LiftBudget:
-        """ε-LIP: both bounds ε [ZDS Def. 1]."""
+        """Budget for ε-LIP (local information privacy): both bounds are ε [ZDS Def. 1]."""
         return cls(lower=eps, upper=eps)
 
     @classmethod
     def pml(cls, eps: float) -> LiftBudget:
-        """ε-PML: pointwise maximal leakage, the max-log-lift, at most ε in every released symbol [Saeidian]."""
+        """Budget for ε-PML: pointwise maximal leakage (the max-log-lift) of at most ε in every symbol [Saeidian]."""
         return cls(lower=math.inf, upper=eps)
 
     @classmethod
     def pmc(cls, eps: float) -> LiftBudget:
-        """ε-PMC: pointwise maximal cost, the log of the largest inverse lift, at most ε in every symbol [Saeidian]."""
+        """Budget for ε-PMC: pointwise maximal cost (log of the largest inverse lift) of at most ε [Saeidian]."""
         return cls(lower=eps, upper=math.inf)
 
     @classmethod
@@ -309,7 +312,7 @@ class LiftBudget(_LiftBased):
         with checking("LiftBudget.from_ldp"):
             non_negative("eps", eps)
             probability("min_share", min_share)
-        # No share of an infinite ε is a bound; 0 times inf would be none either.
+        # A share of an infinite ε is no bound, and 0 times inf is not a number.
         if math.isinf(eps):
             return cls(lower=eps, upper=eps)
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
@@ -322,7 +325,7 @@ class LiftBudget(_LiftBased):
         )
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Log Λ - log Ψ, without a side that has no bound."""
+        """Return log Λ - log Ψ of each column of lifts, without the term of a side that has no bound."""
         top, bottom = extreme_log_lifts(self, lifts, lifts)
         if math.isinf(tightest_limit(self.lower)):
             return top
@@ -330,7 +333,7 @@ class LiftBudget(_LiftBased):
 
 
 def lift_limits(budget: object) -> LiftBudget | None:
-    """Limits on each lift that a budget states: the `LiftBudget` itself, those next to an average, or none."""
+    """Limits on each lift: a `LiftBudget` itself, or the limits of an averaged budget; None if there are none."""
     found = budget.limits if isinstance(budget, AveragedBudget) else budget
     return found if isinstance(found, LiftBudget) else None
 
@@ -340,18 +343,18 @@ def _with_limits(budget: Any, limits: LiftBudget) -> Any:
 
 
 def by_value(budget: object) -> bool:
-    """Return whether limits name sensitive values that no distribution has put in order yet."""
+    """Return whether a budget has limits by sensitive value that `limits_for` has not put in order yet."""
     limits = lift_limits(budget)
     return limits is not None and "upper" not in vars(limits)
 
 
 def limits_for(budget: _B, sensitive: Alphabet) -> _B:
-    """Return the budget; limits by value become one limit per sensitive symbol, in order.
+    """Return the budget with any limits by value replaced by one limit per sensitive symbol, in order.
 
     Raises
     ------
     InvalidBudget
-        If there are several sensitive columns, a name is no value, or a value has no limit; no value is told.
+        If there are several sensitive columns, a name is no value, or a value has no limit; no message quotes a value.
     """
     limits = lift_limits(budget)
     if limits is None or not by_value(limits):
@@ -384,7 +387,7 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
 
 
 def present_limits(budget: _B, sensitive: Alphabet) -> _B:
-    """Budget for a part of a table, such as new rows, without the values that it lacks."""
+    """Return the budget for a part of a table, such as new rows, without limits of values that do not occur there."""
     limits = lift_limits(budget)
     if limits is None or not by_value(limits):
         return budget
@@ -407,14 +410,15 @@ def budget_in_nats(lower: _Limits, upper: _Limits) -> LiftBudget:
 
 
 def tightest_limit(limits: _Limits) -> float:
-    """Smallest of some limits, in nats."""
+    """Smallest of several limits in nats, or the only one."""
     return limits.min() if isinstance(limits, np.ndarray) else limits
 
 
 def extreme_log_lifts(budget: LiftBudget, least: Any, most: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log of the largest and smallest lift of each column, from lower and upper bounds of lifts (n_s, k).
+    """Logs of the largest and smallest lift of each column, from lower and upper bounds of the lifts (n_s, k).
 
-    Where limits differ, a lift counts as if it were as far from the tightest of them as it is from its own.
+    Where limits differ by sensitive value, each lift is shifted by the difference between its limit and the tightest
+    one.
     """
     upper, lower = budget.upper, budget.lower
     top = _nearest(logs(most), upper) if isinstance(upper, np.ndarray) else logs(most.max(axis=0))
@@ -427,18 +431,18 @@ def _nearest(nats: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[
 
 
 def ends(side: Any) -> tuple[float, float]:
-    """Smallest and largest of several limits."""
+    """Smallest and largest of a budget's limits on one side."""
     values = [*side.values()] if isinstance(side, dict) else np.ravel(side).tolist()
     return min(values), max(values)
 
 
 def range_text(side: Any) -> str:
-    """Describe a range in words."""
+    """Describe the range of a budget's limits on one side as text."""
     return " to ".join(f"{end:.15g}" for end in dict.fromkeys(ends(side)))
 
 
 def loosest(budget: _B) -> _B:
-    """Loosest budget that this one implies for all values: one of the loosest limits by value."""
+    """Return a budget with one limit for all values: the loosest of the limits by value on each side."""
     limits = lift_limits(budget)
     if limits is None or not by_value(limits):
         return budget
@@ -452,7 +456,7 @@ def per_value(function: Callable[[Any], Any], side: Any) -> Any:
 
 
 def limit_rows(budget: object) -> tuple[tuple[str, str, float], ...]:
-    """Names of limits by value, the side of each, and the limit in times."""
+    """Sensitive value, side and limit in times of each limit by value."""
     limits = lift_limits(budget)
     bounds = {} if limits is None else limits.bounds
     sides = {name.replace("_", " "): side for name, side in bounds.items() if isinstance(side, dict)}
@@ -465,7 +469,7 @@ def _nats_below(times: float) -> float:
 
 @dataclass(frozen=True)
 class LDPBudget(_LiftBased):
-    """ε-LDP of S: ``log(max_s l / min_s l) <= eps`` for every released symbol, in nats [ZDS Def. 2].
+    """Budget for ε-LDP of S: ``log(max_s l / min_s l) <= eps`` for every released symbol, in nats [ZDS Def. 2].
 
     Examples
     --------
@@ -482,12 +486,12 @@ class LDPBudget(_LiftBased):
         return clear_rounding(excess_over(self.lift_risk(lifts, p_s), self.eps))
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Log Λ - log Ψ."""
+        """Return log Λ - log Ψ of each column of lifts."""
         return logs(lifts.max(axis=0)) - logs(lifts.min(axis=0))
 
 
 class AveragedBudget(_LiftBased):
-    """Budgets on an average of the lift and of its inverse, with optional limits on each lift."""
+    """Base of budgets on an average of the lift and of its inverse, with optional limits on each lift."""
 
     lower: float
     upper: float
@@ -514,7 +518,7 @@ class AveragedBudget(_LiftBased):
 
     @abstractmethod
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Average that the budget bounds, for each column of lifts."""
+        """Value of the bounded average for each column of lifts."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
@@ -525,7 +529,7 @@ class AveragedBudget(_LiftBased):
         return clear_rounding(over if self.limits is None else np.maximum(over, self.limits.lift_excess(lifts, p_s)))
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum of the averages of the lift and its inverse and the limits' risk, without sides that have no bound."""
+        """Sum of both averages and of the risk of the limits on each lift, without sides that have no bound."""
         risk = np.zeros(lifts.shape[1]) if self.limits is None else self.limits.lift_risk(lifts, p_s)
         if not math.isinf(self.upper):
             risk = risk + self._measure(lifts, p_s)
@@ -538,9 +542,10 @@ class AveragedBudget(_LiftBased):
 class L1LiftBudget(AveragedBudget):
     """ℓ1-lift at most e**upper - 1 and its inverse at most e**lower - 1 [ZDS §VI-B].
 
-    Both are averages over s, so a symbol may pass that breaks the `LiftBudget` of the same numbers. The converse
-    holds where e**-lower + e**upper and e**lower + e**-upper are at least 2, and not below [ZDS Prop. 3, 5].
-    ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for each lift.
+    Both are averages over s, so a symbol may meet this budget and break the `LiftBudget` of the same numbers. A symbol
+    that meets the `LiftBudget` meets this budget if e**-lower + e**upper and e**lower + e**-upper are at least 2; below
+    2 it may not [ZDS Prop. 3, 5]. ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for
+    each lift.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Budgets on a release as a whole: the channel's capacity, and means over its symbols or the most revealing ones."""
+"""Budgets on a whole release: the channel's capacity, and means over all released symbols or the most revealing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CapacityBudget:
-    """Capacity of the channel from X to Y at most ``nats``: information privacy for every prior [WXH Def. 6].
+    """Limit on the capacity of the channel from X to Y: information privacy for every prior [WXH Def. 6].
 
     A capacity is a figure of the whole channel, not of one released symbol, so a report measures it from the
     channel itself: the upper end max_x KL(P(y|x) || q) of a certified bracket, for the best output distribution q
@@ -51,8 +51,8 @@ class CapacityBudget:
             nats("nats", self.nats)
 
     def measure_channel(self, channel: Channel) -> Measure:
-        """Capacity of the channel (certified from above) as a line of a report, next to the limit."""
-        # Gap asked of the certificate: far below the 1e-9 nats that a verdict tolerates.
+        """Return the capacity of the channel, certified from above, as a line of a report with its limit."""
+        # Requested gap of the certified bracket: far below the 1e-9 nats that a verdict tolerates.
         bracket = channel_capacity(channel, 1e-11)
         label, most = "capacity of the channel X to Y", math.log(channel.n_inputs)
         return Measure("channel_capacity", label, "nats", "bound", most, bracket.upper, float(self.nats))
@@ -63,11 +63,11 @@ class CapacityBudget:
         return np.full(len(released.public), information - self.nats)
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """KL(P_S|y || P_S) above the budget, shape (k,): if no symbol has any, I(S;Y) is within the budget."""
+        """Excess of KL(P_S|y || P_S) over the budget, shape (k,); if no symbol has any, I(S;Y) is within the budget."""
         return self.lift_risk(lifts, p_s) - self.nats
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """KL(P_S|y || P_S) of each column of lifts, shape (k,), in nats: what the symbol reveals."""
+        """KL(P_S|y || P_S) of each column of lifts, shape (k,), in nats: the information that the symbol reveals."""
         return product(p_s, lifts * log(lifts))
 
 
@@ -76,22 +76,22 @@ class ChannelBudget(Protocol):
     """Budget that also limits a figure of the whole channel, such as its capacity, which P_SY does not determine."""
 
     def measure_channel(self, channel: Channel) -> Measure:
-        """Measured figure and its limit."""
+        """Return the measured figure with its limit."""
 
 
 @dataclass(frozen=True)
 class CVaRLiftBudget:
-    """For every s, the mean lift over the released symbols of largest lift with mass δ is at most e**upper.
+    """Limit e**upper, for every s, on the mean lift over the released symbols of largest lift with total mass δ.
 
     The mean, max over events A of P(Y in A) = δ of P(A|s)/P(A), is the conditional value at risk (CVaR) of the lift:
-    the max-lift for δ = 0, and 1 for δ = 1. What is made of Y has lifts that are means of Y's, and such a mean does not
-    grow by averaging, so the budget survives post-processing. The condition P(lift > e**upper) <= δ does not: a symbol
-    of huge lift merged with one of small lift can make two tail masses of one. This budget implies that condition
-    for each secret by itself, not for any of them at once: the masses of two secrets may add up, which
-    `PMLEnvelopeBudget` does not let them.
+    the max-lift for δ = 0, and 1 for δ = 1. The lifts of anything computed from Y are means of the lifts of Y, and
+    averaging does not raise the CVaR, so the budget survives post-processing. The condition P(lift > e**upper) <= δ
+    does not survive it: merging a symbol of huge lift with one of small lift can double the mass above the bound. This
+    budget implies that condition for each secret by itself, but the masses of two secrets may add up;
+    `PMLEnvelopeBudget` limits their sum.
 
-    It is a figure of the whole release: every released symbol carries the same excess. Mechanisms look at one symbol at
-    a time and hold each max-lift below the bound, which suffices.
+    The mean is one figure for the whole release, so every released symbol carries the same excess. Mechanisms look at
+    one symbol at a time and hold each max-lift below the bound, which is enough.
 
     Parameters
     ----------
@@ -117,12 +117,12 @@ class CVaRLiftBudget:
             object.__setattr__(self, "delta", number("delta", self.delta, 0, 1))
 
     def excess(self, released: JointDistribution) -> Vector:
-        """Log of the largest mean over s, above the budget, shape (n_y,): one figure, repeated for each symbol."""
+        """Excess of the log of the largest mean lift over the budget, shape (n_y,): one figure for all symbols."""
         largest = logs(tail_means(lift(released), released.p_x, self.delta)).max(keepdims=True)
         return np.full(len(released.public), clear_rounding(excess_over(largest, self.upper))[0])
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Max-log-lift above the budget, shape (k,): if no symbol has any, the release is within the budget."""
+        """Excess of each max-log-lift, shape (k,); if no symbol has any, the release is within the budget."""
         return clear_rounding(excess_over(self.lift_risk(lifts, p_s), self.upper))
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
@@ -132,11 +132,12 @@ class CVaRLiftBudget:
 
 @dataclass(frozen=True)
 class PMLEnvelopeBudget(CVaRLiftBudget):
-    """Limit for at least a mass 1 - δ of Y, under any post-processing: no lift above e**upper.
+    """Limit e**upper on all lifts, except on a mass of at most δ of Y or of anything computed from Y.
 
-    It bounds sup P(log Λ(Z) > upper), the limit of `sanitize.core.lifts.pml_envelope` from above: a symbol on the bound
-    is within it, while the envelope at u counts the symbols that reach u. It implies the budget of `CVaRLiftBudget` for
-    each secret by itself. The excess is the mass beyond δ, and each look at a release is a linear program.
+    The budget bounds sup P(log Λ(Z) > upper) over all Z computed from Y, the limit of
+    `sanitize.core.lifts.pml_envelope` from above: a symbol on the bound meets the budget, while the envelope at u
+    counts the symbols that reach u. The budget implies `CVaRLiftBudget(upper, delta)`, which looks at each secret by
+    itself. The excess is the mass beyond δ; measuring it takes a linear program.
 
     Parameters
     ----------
@@ -158,23 +159,24 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
     """
 
     def excess(self, released: JointDistribution) -> Vector:
-        """Mass beyond δ, shape (n_y,): one figure, repeated for each released symbol."""
-        # What is on the bound is within it, and rounding puts some of that a little above.
+        """Mass of lifts above the limit, minus δ, shape (n_y,): one figure, repeated for each released symbol."""
+        # A symbol on the bound is within the budget, and rounding puts some of these symbols slightly above the bound.
         beyond = lift_envelope(lift(released), released.p_x, exp(self.upper) * (1 + 2 * BUDGET)) - self.delta
         return np.full(len(released.public), float(clear_rounding(np.array(beyond))))
 
 
 @dataclass(frozen=True)
 class MeanBudget(LiftwiseBudget):
-    """Budgets on the mean over released symbols of one convex function of their lifts.
+    """Base of budgets on the mean over released symbols of a convex function of their lifts.
 
-    The function is the largest of some linear ones: ``slope`` tells which, at given lifts. Means of lifts do not raise
-    it, so these budgets survive post-processing; a symbol that is within one by itself may stand in any release.
+    The function is the largest of some linear functions, and ``slope`` gives the largest one at given lifts. Averaging
+    lifts does not raise the function, so these budgets survive post-processing, and any mixture of symbols that each
+    meet the budget meets it too.
 
     Attributes
     ----------
     measure : str
-        Name of the line of a report that it bounds.
+        Name of the bounded line of a report.
     """
 
     upper: float
@@ -191,19 +193,19 @@ class MeanBudget(LiftwiseBudget):
 
     @abstractmethod
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Slopes of the function at columns of lifts, both of shape (n_s, k): slope · l is a lower bound."""
+        """Slopes at columns of lifts, both of shape (n_s, k); slope · l is a lower bound of the function."""
 
     def excess(self, released: JointDistribution) -> Vector:
-        """Mean above the budget, shape (n_y,): one figure for the whole release, repeated for each symbol."""
+        """Excess of the mean over the budget, shape (n_y,): one figure for the release, repeated for each symbol."""
         mean = product(self.lift_risk(lift(released), released.p_s), released.p_x)
         return self._risk_excess(np.full(len(released.public), mean))
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Excess of each symbol over the budget, shape (k,): if none has any, the release is within it."""
+        """Excess of each symbol over the budget, shape (k,); if no symbol has any, the release is within the budget."""
         return self._risk_excess(self.lift_risk(lifts, p_s))
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Function of each column of lifts, shape (k,): what the symbol reveals."""
+        """Value of the function for each column of lifts, shape (k,), which measures how much the symbol reveals."""
         return np.asarray((lifts * self.slope(lifts, p_s)).sum(axis=0))
 
     def _risk_excess(self, risk: Vector) -> Vector:
@@ -211,7 +213,7 @@ class MeanBudget(LiftwiseBudget):
 
 
 class MutualInformationBudget(MeanBudget):
-    """I(S;Y) at most ``upper``: the budget of the privacy funnel, on the mean of KL(P_S|y || P_S).
+    """Limit ``upper`` on I(S;Y), the mean of KL(P_S|y || P_S): the budget of the privacy funnel.
 
     Parameters
     ----------
@@ -228,19 +230,19 @@ class MutualInformationBudget(MeanBudget):
     measure = "mutual_information"
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Slope P(s) log l."""
+        """Return the slope P(s) log l."""
         return p_s[:, None] * log(lifts)
 
 
 class TotalVariationBudget(MeanBudget):
-    """T(S;Y) at most ``upper``: distance of P_SY from independence, the mean of Σ_s P(s) |l - 1| / 2.
+    """Limit ``upper`` on T(S;Y), the total variation of P_SY from independence and mean of Σ_s P(s) |l - 1| / 2.
 
-    A guess of any event of S from Y is right at most so much oftener than without it.
+    Seeing Y raises the chance of guessing any event of S right by at most ``upper``.
 
     Parameters
     ----------
     upper : float
-        A probability; from 1 on there is no bound.
+        A probability; 1 or more is no bound.
 
     Examples
     --------
@@ -252,15 +254,15 @@ class TotalVariationBudget(MeanBudget):
     measure = "total_variation"
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Slope P(s) sign(l - 1) / 2, shifted to be 0 at independence."""
+        """Return the slope P(s) sign(l - 1) / 2, shifted to be 0 at independence."""
         sides = np.sign(lifts - 1)
         return p_s[:, None] * (sides - product(p_s, sides)) / 2
 
 
 class MaximalLeakageBudget(MeanBudget):
-    """Maximal leakage L(S→Y), the log of the mean max-lift, at most ``upper``.
+    """Limit ``upper`` on maximal leakage L(S→Y), the log of the mean max-lift.
 
-    No guess of any function of S, from Y, is right more than e**upper times as often as without it.
+    With Y, a guess of any function of S is right at most e**upper times as often as without Y.
 
     Parameters
     ----------
@@ -282,7 +284,7 @@ class MaximalLeakageBudget(MeanBudget):
         return exp(self.upper)
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Slope 1 at the largest lift, 0 elsewhere."""
+        """Return the slope, 1 at the largest lift and 0 elsewhere."""
         return np.eye(len(lifts))[:, lifts.argmax(axis=0)]
 
     def _risk_excess(self, risk: Vector) -> Vector:

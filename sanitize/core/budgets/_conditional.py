@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalBudget(LiftwiseBudget):
-    """Inner budget on (b, y) for every earlier symbol b, as a budget on y alone.
+    """Budget on y alone that holds an inner budget on every pair (b, y) with an earlier released symbol b.
 
-    It drives any mechanism that asks a `Budget`: the mechanism is given the distribution of ((s, b), X), takes the
-    pairs for its sensitive symbols, and every lift of (s, b) at y tells P(s, b | y), from which the lift of s at (b, y)
-    is P(s, b | y) / (P(b | y) P(s)). The excess of y is the largest of the inner budget's over all b that occur with y.
-    Merging all of X makes y a constant, so y adds nothing to b: within the budget if what is released already is.
+    Any mechanism that takes a `Budget` can use it: the mechanism is given the distribution of ((s, b), X) and treats
+    the pairs as its sensitive symbols. Each lift of (s, b) at y gives P(s, b | y), and from it the lift of s at (b, y),
+    P(s, b | y) / (P(b | y) P(s)). The excess of y is the largest excess of the inner budget over all b that occur with
+    y. Merging all of X makes y a constant that adds nothing to b, so this is within the budget if the earlier release
+    is.
 
     Attributes
     ----------
     inner : Budget
     cells : ndarray of int, shape (n_pairs,)
-        Number of each pair among all s x b.
+        Index of each pair among all n_s * n_b pairs (s, b).
     shape : tuple of int
-        How many s and b there are.
+        Numbers n_s of sensitive and n_b of earlier symbols.
     """
 
     inner: Budget
@@ -42,11 +43,11 @@ class ConditionalBudget(LiftwiseBudget):
     shape: tuple[int, int]
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Largest inner excess over b at each column of lifts of the pairs (n_pairs, k), by their prior."""
+        """Largest inner excess over b for each column of lifts (n_pairs, k), with the prior of the pairs."""
         return self._worst(self.inner.lift_excess, lifts, p_s)
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Largest inner risk over b at each column of lifts, shape (k,)."""
+        """Largest inner risk over b for each column of lifts, shape (k,)."""
         return self._worst(self.inner.lift_risk, lifts, p_s)
 
     def _worst(self, inner_figure: Callable[[Vector, Vector], Vector], lifts: Vector, p_pairs: Vector) -> Vector:
@@ -68,7 +69,7 @@ class ConditionalBudget(LiftwiseBudget):
 
 
 def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple[JointDistribution, ConditionalBudget]:
-    """Distribution of ((s, b), X) and its budget, from P(s, b, x), shape (n_s, n_b, n_x)."""
+    """Return the distribution of ((s, b), X) and its budget, from P(s, b, x) of shape (n_s, n_b, n_x)."""
     n_s, n_b, n_x = cells.shape
     rows = cells.reshape(-1, n_x)
     occur = np.flatnonzero(rows.any(axis=1))
@@ -80,18 +81,18 @@ def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class ReferredBudget(LiftwiseBudget):
-    """Inner budget on P(s|y)/P(s) with P(s) from another distribution, for mechanisms applied to one group.
+    """Budget for a mechanism applied to one group, on lifts P(s|y)/P(s) with P(s) of the whole population.
 
-    What is told is held against everybody's secrets: P(s|y, group)/P(s), for a distribution of (S, Y) in one group.
-    Merging all symbols of the group need not be within it: what the group tells is counted too.
+    The inner budget limits P(s|y, group)/P(s), for a distribution of (S, Y) in one group. A release with all symbols of
+    the group merged may exceed it, because the group itself reveals something about S.
 
     Attributes
     ----------
     inner : Budget
     prior : ndarray of shape (n_s,)
-        P(s) that lifts are held against.
+        P(s) by which posteriors are divided to get lifts.
     present : ndarray of int
-        Sensitive symbols that the distribution of the group has, in its order; the others are ruled out there.
+        Sensitive symbols that occur in the group, in the group's order; the group rules out the others.
     """
 
     inner: Budget
@@ -99,7 +100,7 @@ class ReferredBudget(LiftwiseBudget):
     present: Codes = field(repr=False)
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Inner excess from lifts in the group (n_present, k) and shares of its sensitive values (n_present,)."""
+        """Inner excess, from lifts within the group (n_present, k) and its shares of sensitive values (n_present,)."""
         return self.inner.lift_excess(self._reference_lifts(lifts, p_s), self.prior)
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:

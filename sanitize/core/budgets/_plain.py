@@ -1,6 +1,6 @@
-"""Budgets as users pass them, as plain values and back, as shares, and as a sentence.
+"""Conversion of budgets: from what users pass, to plain values and back, to a share, and to a sentence.
 
-The plain values are the one form that saved releases, ledgers and reports write into their JSON.
+Saved releases, ledgers and reports all write budgets as these plain values into their JSON.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from sanitize.core.budgets._capacity import (
 from sanitize.core.joint import JointDistribution, check_distribution
 from sanitize.errors import InvalidBudget, InvalidParameter
 
-# Budgets of the library by their names: those on what a symbol tells, and all. Their numbers say everything.
+# Budgets of the library by name: budgets on single symbols, and all. Each is determined by its numbers.
 SYMBOL_BUDGETS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget)
 }
@@ -52,13 +52,13 @@ BUDGETS: dict[str, type[Any]] = {
     **{kind.__name__: kind for kind in (CapacityBudget, CVaRLiftBudget, PMLEnvelopeBudget, *MEAN_BUDGETS)},
 }
 
-# Form of the plain values of a budget: a bound, limits by value, or the limits beside an average.
+# Form of the plain values of a budget: a bound, limits by value, or the limits next to an average.
 _Sides = dict[str, Finite | str | dict[str, Finite | str]]
 BudgetForm = dict[str, Finite | str | _Sides]
 
 
 def budget_to_dict(budget: object) -> dict[str, Any]:
-    """Type and numeric fields of a budget; other fields, which only budgets of other authors have, are left out."""
+    """Return the type and numeric fields of a budget; other fields, which only users' budgets have, are left out."""
     values, limits = budget_bounds(budget), lift_limits(budget)
     sides = values if isinstance(budget, LiftBudget) else {k: side for k, side in values.items() if is_number(side)}
     beside = {} if limits in (None, budget) else {"limits": budget_to_dict(limits)}
@@ -66,7 +66,7 @@ def budget_to_dict(budget: object) -> dict[str, Any]:
 
 
 def nameless(state: dict[str, Any]) -> dict[str, Any]:
-    """Public plain values of a budget: for limits by sensitive value only the ends, and no name."""
+    """Return a budget's public plain values: of limits by sensitive value only the least and largest, without names."""
 
     def without_names(name: str, side: Any) -> Any:
         if name == "limits" or not isinstance(side, dict):
@@ -77,7 +77,7 @@ def nameless(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def budget_bounds(budget: object) -> dict[str, Any]:
-    """Parameters of a budget, by name; empty for a number, or a class that is no dataclass."""
+    """Parameters of a budget by name; empty for a number or an object that is not a dataclass."""
     if isinstance(budget, LiftBudget):
         return budget.bounds
     budget_fields = fields(budget) if is_dataclass(budget) else ()
@@ -91,7 +91,7 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
     Raises
     ------
     InvalidBudget
-        If it is none of these kinds, lacks a bound or has a strange one, or a bound is out of its range.
+        If the type is none of these kinds, a bound is missing, unknown or out of its range.
     """
     name = state.get("type")
     if not isinstance(name, str) or name not in kinds:
@@ -114,7 +114,7 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
 
 
 def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
-    """Budget of a mechanism calibrated to a capacity: a number of nats, or a `CapacityBudget`."""
+    """Return a number of nats or a `CapacityBudget` as the budget of a mechanism calibrated to a capacity."""
     if is_number(budget):
         return CapacityBudget(budget_nats(budget))
     if not isinstance(budget, CapacityBudget):
@@ -126,7 +126,7 @@ def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
 
 
 def declared_budget(budget: object) -> Budget:
-    """Budget of an estimator, which must state its unit: a bare 2 could mean 2 times or e² = 7.4 times."""
+    """Return the budget of an estimator; refuse a bare number, because 2 could mean 2 times or e² = 7.4 times."""
     if is_number(budget):
         raise InvalidBudget(
             "a bare number does not say its unit: write LiftBudget(at_most=2, at_least=0.5), in times as likely, or "
@@ -136,9 +136,10 @@ def declared_budget(budget: object) -> Budget:
 
 
 def as_budget(budget: Budget | float | None, joint: JointDistribution | None = None) -> Budget:
-    """Budget of a lift mechanism: a Budget unchanged, a number as symmetric LIP in nats; None is refused.
+    """Return the budget of a lift mechanism: a Budget unchanged, a number as symmetric LIP in nats; refuse None.
 
-    For a distribution, limits by value are in the order of its sensitive symbols: what designs a channel asks so.
+    If a distribution is given, limits by value are put in the order of its sensitive symbols, as designing a channel
+    requires.
     """
     if budget is None:
         raise InvalidBudget(
@@ -147,7 +148,7 @@ def as_budget(budget: Budget | float | None, joint: JointDistribution | None = N
         )
     if is_number(budget):
         return LiftBudget.symmetric(budget_nats(budget))
-    # The kinds of this library first: to hold a value against a protocol takes ten times as long.
+    # The library's own kinds come first, because checking a value against a protocol takes ten times as long.
     if not isinstance(budget, (LiftBudget, LDPBudget, Budget)):
         raise InvalidBudget(f"budget must be a Budget or a number of nats, got {type(budget).__name__}")
     return budget if joint is None else limits_for(budget, check_distribution(joint).sensitive)
@@ -164,8 +165,8 @@ def budget_nats(budget: float) -> float:
 def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | LDPBudget:
     """Return the budget if it bounds every lift, or every ratio of two; otherwise refuse it.
 
-    Π is a polytope with lift rows for these alone, and of these alone the worst case over a set of distributions is
-    known exactly.
+    Only for these budgets are the posteriors a polytope given by rows of lifts, and the worst case over a set of
+    distributions known exactly.
     """
     if not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidBudget(
@@ -179,8 +180,8 @@ def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | L
 def scale_budget(budget: Budget, share: float) -> Budget:
     """Scale the levels of a budget, in nats, by a share from 0 to 1; unlimited sides stay unlimited.
 
-    Whatever is within it is within the whole, since every budget bounds leakages that its levels bound from above.
-    Budgets of other classes than this package's are returned as they are.
+    A release within the scaled budget is within the whole one, since lower levels allow less leakage. Budgets of
+    classes from outside this package are returned unchanged.
     """
     if isinstance(budget, LiftBudget):
         sides = (np.asarray(side, np.float64) for side in (budget.lower, budget.upper))
@@ -253,7 +254,8 @@ def _lift_words(budget: LiftBudget) -> str:
     lower, upper = budget.lower, budget.upper
     if math.isinf(lower) and math.isinf(upper):
         return "no limit (lift budget with both bounds infinite)"
-    # What was written is shown as it was written, and in the other unit never as less than is allowed.
+    # Bounds are shown in the unit in which they were written; in the other unit they are rounded to allow more, not
+    # less.
     in_nats = "lower" in budget.bounds
     least, most = (round_up(side, 4 if in_nats else 3) for side in (lower, upper))
     least = least if lower == 0 else f"-{least}"

@@ -1,9 +1,9 @@
-"""Capacity of Y = X + N(0, 1) under a bound on the amplitude of X, certified, or on its power.
+"""Certified capacity of Y = X + N(0, 1) under a bound on the amplitude of X, and its capacity under a power bound.
 
-The best input is discrete with few points (Smith 1971). What is known of their shape says about where they lie, or,
-where a point is about to be born in the middle, the best input of an amplitude nearby; Newton on the optimality
-conditions D(x) = C, D'(x) = 0 moves them to their exact places, where D(x) = KL(N(x, 1) || q). Whatever these steps do,
-any input distribution p proves I(p) <= C <= max_x D(x).
+The best input is discrete with few points (Smith 1971). The known shape of the best inputs gives approximate places for
+the points; at amplitudes where a new point appears in the middle, the best input of a nearby amplitude does. Newton's
+method on the optimality conditions D(x) = C and D'(x) = 0, with D(x) = KL(N(x, 1) || q), then moves the points to their
+exact places. Whatever these steps do, any input distribution p proves I(p) <= C <= max_x D(x).
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ from sanitize.core.capacity._half_line import (
 )
 from sanitize.errors import InvalidParameter
 
-# Step of the quadrature where known points may lie 40 apart.
+# Step of the quadrature for known points, which may lie 40 apart.
 _FINE_STEP = 0.02
 LARGEST_AMPLITUDE = 40.0
-# Shares of the steepest direction below which Newton leaves one alone, in turn: the flat ones lead astray before the
-# others have settled. From the amplitude _FAR_ENDS on a wider gap is enough.
+# Newton's method ignores directions in which the conditions change by less than these shares of the steepest change,
+# one share after another: flat directions mislead it until the steep ones have settled. From the amplitude _FAR_ENDS
+# on, a wider gap is enough.
 _BLUNT = (1e-6, 1e-7, None)
 _FAR_ENDS, _WITHIN = 17.0, 1e-8
-# Shares of an amplitude whose best inputs are tried where no guess was good enough.
+# Nearby amplitudes, as shares of the given one, whose best inputs are tried if no other start was good enough.
 _BESIDE = (0.99, 1.01, 0.97, 1.03)
 _MOST_KNOWN = 4096
 
 
 def amplitude_capacity(amplitude: float, tol: float = 1e-9) -> AmplitudeCapacity:
-    """Capacity max I(X; X + Z) over |X| <= A, Z standard normal, in nats [Smith].
+    """Capacity max I(X; X + Z) over distributions of |X| <= A, with Z standard normal, in nats [Smith].
 
-    For noise of variance N and a query of half-range T put A = T / sqrt(N). [WXH Cor. 6] prints
+    For noise of variance N and a query of half-range T, use A = T / sqrt(N). [WXH Cor. 6] prints
     log(1 + A^2)/2 as an equality; **corrected**: that is an upper bound only, reached by an input bounded in
     power, and the true capacity is 97 % of it at A = 1 and 76 % at A = 10.
 
@@ -61,8 +62,8 @@ def amplitude_capacity(amplitude: float, tol: float = 1e-9) -> AmplitudeCapacity
     Returns
     -------
     AmplitudeCapacity
-        Value, upper bound, and the few points that carry the optimal input. For large amplitudes, those in the
-        middle may lie elsewhere without changing anything that doubles can tell.
+        Value, upper bound, and the few points of the optimal input. For large amplitudes, moving the points in the
+        middle may change nothing that doubles can represent.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def amplitude_capacity(amplitude: float, tol: float = 1e-9) -> AmplitudeCapacity
 def awgn_capacity(power: float, noise_variance: float = 1.0) -> float:
     """Capacity log(1 + P/N)/2 of Y = X + Z with E X² <= P and Z normal of variance N, in nats [WXH Cor. 6].
 
-    Reached by a normal input. An input bounded in amplitude, |X| <= √P, carries less: `amplitude_capacity`.
+    A normal input attains it. An input bounded in amplitude, |X| <= √P, carries less: see `amplitude_capacity`.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def awgn_capacity(power: float, noise_variance: float = 1.0) -> float:
 
 
 def capacity_near(amplitude: float, neighbour: AmplitudeCapacity | None, tol: float = 1e-9) -> AmplitudeCapacity:
-    """Return `amplitude_capacity`, started from the best input of a nearby amplitude if known."""
+    """Return `amplitude_capacity`, starting from the best input of a nearby amplitude if one is given."""
     if amplitude == 0:
         return AmplitudeCapacity(0.0, 0.0, np.zeros(1), np.ones(1))
     line = HalfLine.from_amplitude(amplitude)
@@ -126,20 +127,20 @@ def capacity_near(amplitude: float, neighbour: AmplitudeCapacity | None, tol: fl
 
 
 def _first_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Brackets from the two ends, the best ones for nearby amplitudes, and from the known shape."""
+    """Yield brackets from the input on the two ends, and from inputs of the known shape."""
     yield line.certify(np.array([line.amplitude]), np.ones(1))
     for start in starts_from_shape(line.amplitude):
         yield from _settling(line, *start, _BLUNT)
 
 
 def _shift_neighbour(line: HalfLine, neighbour: AmplitudeCapacity) -> Iterator[AmplitudeCapacity]:
-    """Brackets from the best input of a nearby amplitude."""
+    """Yield brackets that start from the best input of a nearby amplitude."""
     u, w = fold_input(neighbour)
     yield from _settling(line, np.append(u[:-1] * (line.amplitude / u[-1]), line.amplitude), w, _BLUNT[1:])
 
 
 def _nearby_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Brackets from results for nearby amplitudes."""
+    """Yield brackets that start from the best inputs found for nearby amplitudes."""
     for share in _BESIDE:
         neighbour = min(
             _first_brackets(HalfLine.from_amplitude(share * line.amplitude)), key=lambda bracket: bracket.gap
@@ -148,7 +149,7 @@ def _nearby_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
 
 
 def _settling(line: HalfLine, u: Vector, w: Vector, blunts: tuple[float | None, ...]) -> Iterator[AmplitudeCapacity]:
-    """Brackets at each step from a start to the end of Newton's iteration."""
+    """Yield a bracket for each run of Newton's method, one for each share in ``blunts``."""
     for blunt in blunts:
         bracket = refine_input(line, u, w, blunt)
         yield bracket
@@ -185,7 +186,7 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
         raise InvalidParameter(f"points must be 1 to {_MOST_KNOWN} finite numbers")
     tol = check_tol(tol)
     centred = x - (x[0] + x[-1]) / 2
-    # Far from every point the density is below 1e-19 and tells nothing: no nodes there.
+    # Far from every point the density is below 1e-19 and contributes nothing, so no nodes are placed there.
     window = np.arange(-math.ceil(TAIL / _FINE_STEP), math.ceil(TAIL / _FINE_STEP) + 1)
     nodes = np.unique(np.rint(centred / _FINE_STEP)[:, None] + window) * _FINE_STEP
     if len(nodes) * len(x) > CHANNEL_CELLS:

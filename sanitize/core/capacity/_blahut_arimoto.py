@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 # Up to this many inputs the interior point starts at once, from the uniform distribution.
 _FEW_INPUTS = 128
 _SCOUTING_STEPS = 30
-# Where too many inputs stay near the top for Newton, scouting goes on, and after that the bracket says how far it came.
+# If too many inputs remain candidates for a Newton step, multiplicative steps go on; the bracket shows how far they
+# got.
 _MORE_STEPS, _MORE_TIMES = 300, 8
 _NEWTON_WORK, _NEWTON_CELLS = 1 << 36, 1 << 24
 _NEWCOMERS = 300
@@ -44,15 +45,15 @@ class DenseKernel:
         self.own = xlogy(matrix, self.scaled).sum(axis=1)
 
     def divergences(self, p: Vector) -> Vector:
-        """KL(W_x || pW); the scale of a column cancels between the two terms."""
+        """Return KL(W_x || pW) for each input x; the scale of a column cancels between the two terms."""
         return _divergences(self.own, p @ self.scaled, self.matrix)
 
     def rows(self, inputs: Codes) -> Vector:
-        """Rows of some inputs."""
+        """Return the rows of some inputs."""
         return self.matrix[inputs]
 
     def curvature(self, p: Vector) -> Vector:
-        """Minus the Hessian of I at p: sum_y W(y|x) W(y|x') / q(y), shape (n_inputs, n_inputs)."""
+        """Negative Hessian of I at p: sum_y W(y|x) W(y|x') / q(y), shape (n_inputs, n_inputs)."""
         half = self.scaled * np.sqrt(self.peaks / (p @ self.scaled))
         return half @ half.T
 
@@ -67,7 +68,7 @@ class ChainKernel:
         self.own = -reduced.entropies()
 
     def divergences(self, p: Vector) -> Vector:
-        """KL(W_x || pW), by one product through the stages each way."""
+        """Return KL(W_x || pW) for each input x, by one product through the stages in each direction."""
         for stage in self.stages:
             p = p @ stage.probabilities
         return _divergences(self.own, p, self)
@@ -78,11 +79,11 @@ class ChainKernel:
         return v
 
     def rows(self, inputs: Codes) -> Vector:
-        """Dense rows of some inputs."""
+        """Return the rows of some inputs as a dense matrix."""
         return stage_product((self.stages[0].take(inputs), *self.stages[1:])).toarray()
 
 
-# What the solver needs of a channel: divergences, inf where p reaches too few outputs, and dense rows of a few inputs.
+# The solver needs divergences (inf where p reaches too few outputs) and dense rows of a few inputs of a channel.
 Kernel = DenseKernel | ChainKernel
 
 
@@ -105,7 +106,7 @@ class Bracket:
 
     @property
     def upper(self) -> float:
-        """Largest divergence of a row from pW, which no input distribution exceeds."""
+        """Largest divergence of a row from pW; the information of no input distribution exceeds it."""
         return max(self.lower, float(self.divergences.max()))
 
     @property
@@ -115,7 +116,7 @@ class Bracket:
 
 
 def solve(kernel: Kernel, tol: float) -> Bracket:
-    """Input distribution whose bracket is at most ``tol`` wide, or as narrow as rounding and size allow."""
+    """Return the bracket of an input distribution, at most ``tol`` wide or as narrow as rounding and size allow."""
     n = kernel.n_inputs
     p = np.full(n, 1 / n)
     current = best = Bracket(p, kernel.divergences(p), 1)
@@ -144,7 +145,7 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
 
 
 def _candidates(kernel: Kernel, bracket: Bracket) -> Codes:
-    """Inputs that may carry mass at the optimum; some optimum needs at most as many as there are outputs."""
+    """Inputs that may carry mass at the optimum; some optimum uses no more inputs than there are outputs."""
     near = bracket.divergences > bracket.lower - bracket.gap
     inputs = np.flatnonzero(near | (bracket.distribution > 1e-3 / kernel.n_inputs))
     most = 2 * kernel.n_outputs + _NEWCOMERS
@@ -159,7 +160,7 @@ def _fits(kernel: Kernel, n: int) -> bool:
 
 
 def _scout(kernel: Kernel, current: Bracket, best: Bracket, tol: float, steps: int) -> tuple[Bracket, Bracket]:
-    """Update p <- p e^{tD}, lengthening t while I grows; t = 1 never fails. The last bracket and the narrowest."""
+    """Update p <- p e^{tD}, raising t while I grows; t = 1 never fails. Return the last and the narrowest bracket."""
     length = 1.0
     for _ in range(steps):
         d = current.divergences
@@ -208,7 +209,7 @@ def _interior_point(kernel: DenseKernel, p: Vector, tol: float) -> tuple[Vector,
 
 
 class _NewtonSystem:
-    """Solves (K + diag(barrier)) dp + const = right side with sum dp = 0."""
+    """Linear system (K + diag(barrier)) dp + const = right side with sum dp = 0, factorised for several right sides."""
 
     def __init__(self, curvature: Vector, barrier: Vector) -> None:
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -217,7 +218,7 @@ class _NewtonSystem:
         # Equal rows make K singular to rounding; a relative ridge bends the step, never the bracket.
         for ridge in (0.0, 1e-14, 1e-12, 1e-9, 1e-6, 1e-3, 1.0):
             curvature[np.diag_indices(len(barrier))] = diagonal * (1 + ridge)
-            with suppress(LinAlgError):  # never the last: twice the diagonal of a semidefinite matrix is definite
+            with suppress(LinAlgError):  # the last ridge never fails: it makes the matrix definite
                 self.factor = cho_factor(curvature, lower=True, check_finite=False)
                 break
         self.ones = cho_solve(self.factor, np.ones(len(barrier)), check_finite=False)
@@ -230,13 +231,13 @@ class _NewtonSystem:
 
 
 def _stretch(v: Vector, step: Vector) -> float:
-    """Largest part of a step, at most all of it, that keeps v >= 0."""
+    """Largest share of a step, at most 1, that keeps v >= 0."""
     shrinking = step < 0
     return min(1.0, float((-v[shrinking] / step[shrinking]).min())) if shrinking.any() else 1.0
 
 
 def _divergences(own_terms: Vector, q: Vector, rows: Vector | ChainKernel) -> Vector:
-    """Each row's own term minus its mean log q; inf if a row reaches an output that q does not."""
+    """Subtract each row's mean log q from its own term; inf if a row reaches an output that q does not."""
     missing = q == 0
     if not missing.any():
         return own_terms - rows @ np.log(q)

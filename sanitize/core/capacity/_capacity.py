@@ -15,7 +15,7 @@ from sanitize.core.channel import Channel, ReducedChannel, channel_matrix
 
 
 class Bracketed(float):
-    """Number known between two ends; its value is the upper end, so that leakage is never understated.
+    """Float known to lie between two ends; its value is the upper end, so that leakage is never understated.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Bracketed(float):
     upper: float
 
     def __new__(cls, lower: float, upper: float) -> Self:
-        """Bracket with these ends."""
+        """Return a bracket with these ends."""
         instance = super().__new__(cls, upper)
         instance.lower, instance.upper = float(lower), float(upper)
         return instance
@@ -60,25 +60,25 @@ class Capacity(Bracketed):
     iterations: int
 
     def __new__(cls, lower: float, upper: float, input_distribution: Vector, iterations: int) -> Self:
-        """Bracket with its certificate."""
+        """Return a bracket with its certificate."""
         instance = super().__new__(cls, lower, upper)
         instance.input_distribution, instance.iterations = input_distribution, iterations
         return instance
 
 
 def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> Capacity:
-    """C = max over P_X of I(X;Y), in nats, between two certified ends.
+    """Capacity C = max over P_X of I(X;Y), in nats, as a certified bracket.
 
-    For any input distribution, I(X;Y) <= C <= max_x KL(P(y|x) || P(y)): the ends need no trust in the solver. This is
+    For any input distribution, I(X;Y) <= C <= max_x KL(P(y|x) || P(y)): both ends hold whatever the solver did. C is
     the largest Shannon leakage of X over all priors, hence of any S with S - X - Y [WXH Def. 5, n = 1].
 
     Parameters
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
-        A Channel keeps its sparse stages: randomized response on 100,000 symbols is no trouble.
+        The sparse stages of a Channel are used as they are, so randomized response on 100,000 symbols is fast.
     tol : float
-        Wanted gap in nats, > 0. Rounding stops progress near 1e-13. A chain of stages too large for second-order
-        steps may end wider; ``gap`` says what was reached.
+        Requested gap in nats, > 0. Rounding stops progress near 1e-13. The gap may stay wider for a chain of stages
+        that is too large for second-order steps; ``gap`` is the gap reached.
 
     Returns
     -------
@@ -107,22 +107,22 @@ def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> C
         return Capacity(solution.lower, solution.upper, solution.distribution, solution.steps)
     reduced = ReducedChannel.from_channel(channel)
     sizes = np.bincount(reduced.states)
-    if not reduced.stages:  # Y determines the state: noiseless
+    if not reduced.stages:  # Y determines the state, so the channel is noiseless
         value = math.log(reduced.n_states)
         return Capacity(value, value, (1 / (reduced.n_states * sizes))[reduced.states], 0)
     kernel: Kernel = ChainKernel(reduced)
-    # Chains whose product has more cells stay chains.
+    # A chain whose product would have more cells is not multiplied out.
     if kernel.n_inputs * kernel.n_outputs <= 1 << 22:
         kernel = DenseKernel(kernel.rows(np.arange(kernel.n_inputs)))
     solution = solve(kernel, tol)
-    # Inputs that are told apart by nothing share their state's mass equally.
+    # Inputs with equal rows share the mass of their state equally.
     return Capacity(solution.lower, solution.upper, (solution.distribution / sizes)[reduced.states], solution.steps)
 
 
 def dp_information_bound(eps: float) -> float:
-    """Z - 1 - ln z with z = ε e^ε / (e^ε - 1): the supremum of I(X;Y) over all ε-LDP channels and all priors.
+    """Supremum of I(X;Y) over all ε-LDP channels and all priors: z - 1 - ln z with z = ε e^ε / (e^ε - 1).
 
-    The sharp form of the printed I <= ε for independent records [WXH Cor. 1]; about ε²/8 for small ε. Subset
+    It sharpens the printed I <= ε for independent records [WXH Cor. 1], and is about ε²/8 for small ε. Subset
     mechanisms over growing alphabets approach it, so it is a supremum, not a maximum. For a mechanism on
     databases it bounds I(X_i;Y) under every product prior, and ε-MI-DP [CY].
 
@@ -163,5 +163,5 @@ def dp_information_bound(eps: float) -> float:
 
 
 def check_tol(tol: float) -> float:
-    """Wanted gap of a bracket, checked to be a finite number > 0."""
+    """Return the requested gap of a bracket; refuse anything but a finite number > 0."""
     return check_number("tol", tol, "be a finite number > 0", lambda value: 0 < value < math.inf)

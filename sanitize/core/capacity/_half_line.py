@@ -2,9 +2,9 @@
 
 D(x) = KL(N(x, 1) || q) is at most C everywhere and equals C, with slope 0, where the best input has mass (Smith 1971).
 
-Newton starts near what the best input looks like under a large amplitude. That only decides how many points lie between
-the two ends: seen from an end, the best inputs of all large amplitudes are alike, and next to the middle their points
-are evenly spaced, ever closer the longer the interval. This is a starting point and proves nothing.
+Newton starts near what the best input looks like under a large amplitude. The amplitude only decides how many points
+lie between the two ends: near an end, the best inputs of all large amplitudes are alike; near the middle, their points
+are evenly spaced, and closer for longer intervals. This shape is a starting point and proves nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sanitize._util.tolerances import SMALLEST_POSITIVE
 # optimal points never lie more than 3.4 apart.
 _STEP = 0.05
 TAIL = 9.5
-# Up to about this amplitude the two ends alone are best.
+# Up to about this amplitude the best input has its mass on the two ends alone.
 _NEAR_ENDS = 1.66
 # The best input for |X| <= 30, from an end inwards: distances between its points, and masses next to the end's.
 _SPACINGS = (
@@ -42,7 +42,7 @@ class AmplitudeCapacity:
     Attributes
     ----------
     value : float
-        I(X;Y) for the distribution below: attained, so a lower bound of the capacity.
+        I(X;Y) for the input distribution below, and so a lower bound of the capacity.
     upper : float
         max_x KL(N(x, 1) || q) over all legal inputs: an upper bound of the capacity.
     points, weights : ndarray of shape (k,)
@@ -89,7 +89,7 @@ class HalfLine:
     def densities(self, u: Vector, order: int = 0) -> list[Vector]:
         """Mean of the densities at u and -u, shape (k, m), and its derivatives in u, up to order 2."""
         right, left = self.nodes - u[:, None], self.nodes + u[:, None]
-        f, g = density_at(right) / 2, density_at(left) / 2  # exponentials are what takes the time: once for all orders
+        f, g = density_at(right) / 2, density_at(left) / 2  # exponentials take most of the time
         derivatives = [f + g]
         if order > 0:
             derivatives.append(right * f - left * g)
@@ -98,7 +98,7 @@ class HalfLine:
         return derivatives
 
     def log_s(self, u: Vector, w: Vector) -> Vector:
-        """Logarithm of S at the nodes, accurate relative to its size."""
+        """Logarithm of S at the nodes, with high relative accuracy."""
         uy = u[:, None] * self.nodes
         log_cosh = np.where(
             uy < 1, np.log1p(2 * np.sinh(np.minimum(uy, 1) / 2) ** 2), uy + np.log1p(np.exp(-2 * uy)) - math.log(2)
@@ -114,7 +114,7 @@ class HalfLine:
         return self.divergences(x, log_s, self.densities(x))[0]
 
     def divergences(self, x: Vector, log_s: Vector, densities: list[Vector]) -> list[Vector]:
-        """Divergence D(x), and as many derivatives as there are of the densities."""
+        """Divergence D(x) and its derivatives, up to the order of the given densities."""
         own_terms = x**2 / 2, x, np.ones_like(x)
         weighted = self.masses * log_s
         return [part - density @ weighted for part, density in zip(own_terms, densities, strict=False)]
@@ -150,7 +150,7 @@ class HalfLine:
 def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> AmplitudeCapacity:
     """Solve D(u_k) = C for all points and D'(u_k) = 0 for movable ones by Newton's method; weights sum to 1.
 
-    Directions along which the conditions change by less than the share ``blunt`` of the steepest are left alone.
+    Directions in which the conditions change by less than the share ``blunt`` of the steepest change are ignored.
     """
     n = len(u)
     free = np.flatnonzero((u > 0) & (u < line.amplitude))
@@ -176,7 +176,7 @@ def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> A
         falling = step[:n] < 0
         if falling.any():
             shrink = min(1.0, 0.9 * float((w[falling] / -step[:n][falling]).min()))
-        # How far a point may move in one step.
+        # A point may move at most 0.1 in one step.
         shrink = min(shrink, 0.1 / max(float(np.abs(step[n:-1]).max(initial=0.0)), SMALLEST_POSITIVE))
         w = w + shrink * step[:n]
         w = w / w.sum()
@@ -188,30 +188,30 @@ def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> A
 
 
 def fold_input(bracket: AmplitudeCapacity) -> tuple[Vector, Vector]:
-    """Points u >= 0 of a symmetric distribution, each standing for ±u, and their masses."""
+    """Return the points u >= 0 of a symmetric distribution, each standing for ±u, and their masses."""
     u = bracket.points[bracket.points >= 0]
     return u, bracket.weights[-len(u) :] * np.where(u > 0, 2, 1)
 
 
 def density_at(z: Vector) -> Vector:
-    """Standard normal density."""
+    """Return the standard normal density at z."""
     return np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
 
 
 def starts_from_shape(amplitude: float) -> Iterator[tuple[Vector, Vector]]:
-    """Starting points u >= 0, each standing for ±u, and masses near the best input's; the likeliest count first."""
-    closer = 0.993  # further in, each spacing is about this share of the one before
+    """Yield starting points u >= 0, each standing for ±u, with masses close to the best input's; best guess first."""
+    closer = 0.993  # towards the middle, each spacing is about this share of the one before
     spacings, masses = list(_SPACINGS), list(_MASSES)
     while sum(spacings) < amplitude + 2:
         spacings.append(spacings[-1] * closer)
         masses.append(masses[-1] * closer)
     depths = np.cumsum([0.0, *spacings])
-    # The innermost point is at 0, or half a spacing from it: the counts that need the least shifting.
+    # The innermost point is at 0 or half a spacing from it; numbers of points that need the least shifting come first.
     ends = np.concatenate([depths[1:], depths[1:] + np.diff(depths) / 2])
-    for nearest in np.abs(ends - amplitude).argsort()[: 2 if amplitude > _NEAR_ENDS else 0]:  # counts that are tried
+    for nearest in np.abs(ends - amplitude).argsort()[: 2 if amplitude > _NEAR_ENDS else 0]:  # numbers of points to try
         last = int(nearest) % len(spacings) + 1
         inner_depths, end = depths[: last + 1], float(ends[nearest])
-        # The shape with its middle, where it ends, moved to that of the interval.
+        # Stretch the known shape so that its inner end lies in the middle of the interval.
         moved = inner_depths + (amplitude - end) * (inner_depths / inner_depths[-1]) ** 2
         mass = np.array(masses[: last + 1]) * np.gradient(moved) / np.gradient(inner_depths)
         u = (amplitude - moved)[::-1].copy()

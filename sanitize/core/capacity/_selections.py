@@ -1,9 +1,8 @@
 """Best channel among those that choose each symbol's distribution from a given set.
 
-Capacity depends on the set of distributions taken alone and grows with it. So the capacity of the union of what all
-symbols may still take bounds every choice, and a choice attains it when different symbols can supply the distributions
-that carry mass: a matching of distributions to symbols. Otherwise one symbol's set is split in two and both halves are
-searched.
+Capacity depends only on the set of chosen distributions and grows with that set. So the capacity of the union of all
+distributions that any symbol may still take bounds every choice. A choice attains this bound if the distributions that
+carry mass can be matched to different symbols. Otherwise one symbol's set is split in two and both halves are searched.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ Offers = tuple[Codes, ...]
 class Selection:
     """Best choice found and a bracket of the best possible one.
 
-    ``distributions`` and ``weights`` hold the distribution of each symbol and the symbol's probability. They are empty
-    when nothing above the incumbent was found.
+    ``distributions`` and ``weights`` hold each symbol's distribution and probability. They are empty if no choice was
+    better than the incumbent.
     """
 
     lower: float
@@ -35,24 +34,24 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Node of the search: the sets still allowed, the capacity of their union, and the choice its input suggests."""
+    """Node of the search: the sets still allowed, the capacity of their union, and the choice that it suggests."""
 
     offers: Offers
     upper: float
     choice: Selection
-    # A symbol, its distribution, and a heavier distribution that it would have to supply too.
+    # A symbol, the distribution matched to it, and a heavier distribution that it would have to supply as well.
     split: tuple[int, int, int] | None
 
 
 def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int, incumbent: float) -> Selection:
-    """Largest capacity over choices of ``rows[offers[symbol]]``, within ``tol``."""
+    """Return the choice of ``rows[offers[symbol]]`` with the largest capacity, within ``tol``."""
     best = Selection(incumbent, 0.0, np.zeros(0, np.intp), np.zeros(0))
     heap: list[tuple[float, int, _Node]] = []
     seen: set[tuple[bytes, ...]] = set()
     waiting, examined, upper = [tuple(offers)], 0, 0.0
     while True:
         for part in waiting:
-            # Letters with exchanged sets make the same channels.
+            # Exchanging the sets of two symbols gives the same channels.
             key = tuple(sorted(distributions.tobytes() for distributions in part))
             if key in seen:
                 continue
@@ -65,7 +64,7 @@ def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int
         if not heap:
             break
         node = heappop(heap)[2]
-        # The node with the largest bound: what it allows, nothing exceeds.
+        # No choice exceeds the bound of the node with the largest bound.
         if node.upper <= best.lower + tol or examined >= max_nodes:
             upper = max(upper, node.upper)
             break
@@ -93,8 +92,8 @@ def _examine(rows: Vector, offers: Offers, tol: float) -> _Node:
     weight = dict(zip(distributions.tolist(), relaxed.distribution.tolist(), strict=True))
     by_weight = sorted(weight, key=lambda distribution: -weight[distribution])
     supplied, missing = _match(by_weight, offers)
-    # A symbol without a distribution of its own takes any it may; a distribution taken twice adds nothing and costs
-    # nothing.
+    # A symbol without a matched distribution takes any allowed one; a distribution taken twice does not change
+    # capacity.
     taken = np.array([supplied.get(symbol, int(offers[symbol][0])) for symbol in range(len(offers))], np.intp)
     if missing is None:
         weights = np.array([weight[supplied[a]] if a in supplied else 0.0 for a in range(len(offers))])
@@ -110,7 +109,7 @@ def _examine(rows: Vector, offers: Offers, tol: float) -> _Node:
 
 
 def _match(by_weight: list[int], offers: Offers) -> tuple[dict[int, int], int | None]:
-    """Distribution of each symbol in a matching that favours heavy ones, and the heaviest unmatched one."""
+    """Match distributions to symbols, heavy ones first; return each symbol's match and the heaviest unmatched one."""
     sets = [frozenset(allowed.tolist()) for allowed in offers]
     able = {
         distribution: [symbol for symbol, allowed in enumerate(sets) if distribution in allowed]

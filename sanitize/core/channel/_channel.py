@@ -33,16 +33,17 @@ Status = Literal["optimal", "within", "cut short", "heuristic"]
 
 @dataclass(frozen=True)
 class Optimality:
-    """Proof about the utility of a designed channel.
+    """Proved statement about the utility of a designed channel.
 
     Attributes
     ----------
     status : {"optimal", "within", "cut short", "heuristic"}
-        The gap asked for was reached; rounding keeps it open; effort or time was used up; or nothing was proved.
+        ``optimal``: the requested gap was reached; ``within``: rounding keeps it open; ``cut short``: effort or time
+        was used up; ``heuristic``: nothing was proved.
     gap : float or None
-        I(X;Y) is at most this many nats below the best that was looked for; None where no bound is known.
+        I(X;Y) is at most this many nats below the optimum among the compared channels; None if no bound is known.
     among : str
-        What it is the best of, where that is not every channel within the budget, for example ``mergings``.
+        Channels that the design is compared with, for example ``mergings``, if not all channels within the budget.
 
     Examples
     --------
@@ -62,13 +63,13 @@ class Optimality:
 
     @property
     def words(self) -> str:
-        """Optimality in words: optimal, within some nats of the optimum, cut short, or a heuristic."""
+        """Optimality in words: optimal, within a number of nats of the optimum, cut short, or a heuristic."""
         among = f" among {self.among}" if self.among else ""
         if self.status == "optimal":
             return f"optimal{among}"
         if self.gap is None:
             return f"{'a heuristic' if self.status == 'heuristic' else 'cut short'}: how far from the best is not known"
-        # Rounded up, so that the words promise no more than the number.
+        # The gap is rounded up, so that the words promise no more than the number.
         nats = float(np.format_float_scientific(self.gap * 1.005, 2))
         within = f"within {nats:.3g} nats of the optimum{among}"
         return within if self.status == "within" else f"cut short, {within}"
@@ -82,9 +83,9 @@ BEST = Optimality("optimal", 0.0)
 class Channel:
     """Privacy channel P_{Y|X}: a chain of sparse row-stochastic stages, applied first to last.
 
-    The probabilities of every stage are integers over 2**62 that sum exactly. What a report measures and what
-    `sample` draws is the distribution of these integers. A chain keeps memory linear in the symbols where the product
-    would be a dense square: randomized response and in-group resampling are two short stages.
+    The probabilities of every stage are integers over 2**62 that sum exactly. Reports measure, and `sample` draws from,
+    the distribution of these integers. A chain of stages keeps memory linear in the number of symbols where the product
+    would be a dense square matrix: randomized response and in-group resampling are two short stages.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class Channel:
     inputs, outputs : Alphabet
         Symbols of X and of Y.
     optimality : Optimality or None
-        What is proved of the utility of a designed channel; no part of the kernel, so equality and JSON pass over it.
+        Proved statement about the utility; it is not part of the kernel, so equality and JSON ignore it.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class Channel:
                 f"alphabets of {len(inputs)} and {len(outputs)} symbols do not fit a channel from "
                 f"{stages[0].n_inputs} to {stages[-1].n_outputs} symbols"
             )
-        fused: list[Stage] = []  # neighbouring deterministic stages made one, and identities left out
+        fused: list[Stage] = []  # neighbouring deterministic stages are combined, and identities left out
         for stage in stages:
             if stage.is_deterministic and fused:
                 if stage.n_inputs == stage.n_outputs and np.array_equal(stage.indices, np.arange(stage.n_inputs)):
@@ -182,7 +183,7 @@ class Channel:
 
     @property
     def matrix(self) -> Vector:
-        """P(y|x) as a dense matrix (n_x, n_y), for alphabets of up to a few thousand symbols."""
+        """Probabilities P(y|x) as a dense matrix (n_x, n_y), for alphabets of up to a few thousand symbols."""
         if self.n_inputs * self.n_outputs > DENSE_CELLS:
             raise InvalidChannel(
                 f"a dense matrix of {self.n_inputs} x {self.n_outputs} is too large; "
@@ -191,23 +192,23 @@ class Channel:
         return self.sparse_matrix().toarray()
 
     def sparse_matrix(self) -> sparse.csr_array:
-        """P(y|x) as one sparse matrix: the product of the stages."""
+        """Return P(y|x) as one sparse matrix, the product of the stages."""
         return stage_product(self.stages)
 
     def push(self, pmf: Vector) -> Vector:
-        """Distribution of (anything, Y) from the distribution of (anything, X), shape (..., n_x) to (..., n_y)."""
+        """Turn a distribution of (anything, X), shape (..., n_x), into that of (anything, Y), shape (..., n_y)."""
         for stage in self.stages:
             pmf = stage.push(pmf)
         return pmf
 
     def then(self, following: Channel) -> Channel:
-        """Pass Y on through another channel: X to Y to Z."""
+        """Return the channel from X to Z that passes Y through another channel."""
         if following.n_inputs != self.n_outputs:
             raise InvalidChannel(f"{self.n_outputs} released symbols cannot enter a channel of {following.n_inputs}")
         return Channel(self.stages + following.stages, self.inputs, following.outputs)
 
     def renamed(self, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
-        """Channel with the same kernel and other symbols."""
+        """Channel with the same kernel and other alphabets."""
         return Channel(self.stages, inputs or self.inputs, outputs or self.outputs).with_optimality(self.optimality)
 
     def with_optimality(self, optimality: Optimality | None) -> Channel:
@@ -219,9 +220,9 @@ class Channel:
     def reversed(self, p_x: Vector) -> Channel:
         """Channel P_{X|Y} by Bayes' rule, from released to public symbols.
 
-        Drawing from it after the channel prints a released symbol as a public one. S - X - Y - X' is a Markov
-        chain, so by data processing this never leaks more, and the margin of X' is P_X. Symbols of probability 0 are
-        not printed; a released symbol that nothing else leads to is printed as any other public one.
+        Applied after the channel, it replaces each released symbol by a public one. S - X - Y - X' is a Markov chain,
+        so by data processing this never leaks more, and the margin of X' is P_X. Symbols of probability 0 are never
+        released; a released symbol that only they lead to becomes some other public symbol.
         """
         joint = sparse.csr_array((self.sparse_matrix() * p_x[:, None]).T)
         joint.eliminate_zeros()
@@ -245,12 +246,12 @@ class Channel:
         codes : array-like of int, shape (n_rows,)
             Input symbols.
         rng : None, int, numpy Generator or 32 bytes
-            None draws from a cryptographic generator keyed by the operating system; an integer seeds one, for
-            tests; bytes are a key.
+            None draws from a cryptographic generator keyed by the operating system. An integer seeds such a generator,
+            for tests; bytes are its key.
         start : int
             Number of the first row. With a key or seed, row ``i`` draws the same symbol in any batch.
         out : ndarray of int, shape (n_rows,), optional
-            Array to draw into, of any integer type that holds the symbols: a narrow one saves time.
+            Array to draw into, of any integer type that holds the symbols; a narrow type saves time.
 
         Returns
         -------
@@ -277,10 +278,10 @@ class Channel:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the kernel and its symbols as text; if a path is given, also write it, readable by its owner only.
 
-        What is read back draws the same symbols from the same key. Whoever analyses a release needs this
-        (`sanitize.auditing.analyze`). It holds no row and no P_SX, but it was designed from that distribution: in-group
-        resampling tells P_X, and merged or noised symbols tell which were risky. Budgets hold against who knows it:
-        they are promised for an adversary who knows P_SX and the channel.
+        A channel read back from this text draws the same symbols from the same key. Analysts of a release need it
+        (`sanitize.auditing.analyze`). It contains neither rows nor P_SX, but it was designed from that distribution:
+        in-group resampling reveals P_X, and merged or noised symbols show which symbols were risky. Budgets hold
+        nevertheless, since they protect against an adversary who knows both P_SX and the channel.
         """
         text = json.dumps(to_builtin(self.form()))
         write_text(text + "\n", path)
@@ -293,7 +294,7 @@ class Channel:
         Raises
         ------
         InvalidChannel
-            If it is no channel, or damaged.
+            If the text is not a channel, or is damaged.
         SourceError
             If the file cannot be read.
         """
@@ -303,7 +304,7 @@ class Channel:
             raise InvalidChannel(f"this is not a channel that can be read here: {error}") from None
 
     def form(self) -> ChannelForm:
-        """Return its form for JSON."""
+        """Return the channel in its form for JSON."""
         return ChannelForm(
             "sanitize/channel", 1, SCALE_BITS, self.inputs.form(), self.outputs.form(), stages_to(self.stages)
         )
@@ -331,7 +332,7 @@ def check_channel(channel: object) -> Channel:
 
 
 class ChannelForm(Declared, frozen=True, eq=False):
-    """A kernel and its symbols as JSON, which anybody may have changed."""
+    """Form of a kernel and its symbols in JSON, which anybody may have changed."""
 
     format: Literal["sanitize/channel"]
     version: Version1
@@ -346,7 +347,7 @@ class ChannelForm(Declared, frozen=True, eq=False):
         Raises
         ------
         InvalidChannel
-            If its parts do not fit each other.
+            If the parts of the form do not fit each other.
         """
         try:
             return Channel(stages_from(self.stages), self.inputs.alphabet(), self.outputs.alphabet())

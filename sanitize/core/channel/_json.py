@@ -1,7 +1,7 @@
 """Stages of a channel as plain values for JSON, read back so that the same random words give the same symbols.
 
-A stage that draws one part of a tuple draws from the part's own table, not from rows of tuples: its kernel is written,
-and the tuples it starts from, and everything else is derived again.
+A stage that draws one part of a tuple uses the part's own table, not rows of tuples. Its form holds only that kernel
+and the input tuples; everything else is derived again.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class TuplesForm(Declared, frozen=True):
         require((codes < np.array(self.sizes)).all() and _ascending(codes), "must be distinct and in order", "codes")
 
     def tuples(self) -> Tuples:
-        """Return them as arrays."""
+        """Return the tuples as arrays."""
         return Tuples(np.array(self.codes, np.int32), self.sizes)
 
 
 class StageForm(Declared, frozen=True, omit_defaults=True):
-    """A stage by its rows; a stage that draws one part of a tuple by that part's rows and the tuples it starts from."""
+    """Form of a stage: its rows or, if it draws one part of a tuple, the rows of that part and the input tuples."""
 
     indptr: list[Count]
     indices: list[Count]
@@ -51,17 +51,18 @@ class StageForm(Declared, frozen=True, omit_defaults=True):
 
     @classmethod
     def from_stage(cls, stage: Stage, **part: Any) -> StageForm:
-        """Form of the rows of a stage."""
+        """Return the form of a stage, given by its rows."""
         return cls(stage.indptr.tolist(), stage.indices.tolist(), stage.weights.tolist(), stage.n_outputs, **part)
 
 
 def stages_to(stages: Sequence[Stage]) -> list[StageForm]:
-    """Form of each stage, without tuples that the stage before determines."""
+    """Return the form of each stage, without input tuples that the stage before determines."""
     written: list[StageForm] = []
     left: Tuples | None = None
     for stage in stages:
         after = None
-        # What a stage draws and the tuples after it are derived again from its kernel; rows taken from one cannot be.
+        # The kernel determines what a stage draws and the tuples after it, unless the stage was cut to some of its
+        # inputs.
         if isinstance(stage, PartStage) and _ascending(stage.tuples.codes):
             next_stage, tuples_after = stage.tuples.pass_part(stage.part, stage.kernel)
             same = next_stage.n_outputs == stage.n_outputs and np.array_equal(next_stage.indices, stage.indices)
@@ -84,7 +85,7 @@ def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
     Raises
     ------
     InvalidChannel
-        If they are no stages.
+        If the forms do not describe stages.
     """
     stages: list[Stage] = []
     left: Tuples | None = None

@@ -1,8 +1,8 @@
 """Matrices of channels, from an array, a Channel or a fitted sanitizer; row entropies and ratios without a matrix.
 
-Three facts keep the latter linear in the entries of the stages: leading deterministic stages only relabel X; a last
-stage whose rows do not overlap lets Y determine its input; and in a product of two stages one long row shared
-by many inputs (the scramble of randomized response) can be handled as a whole.
+Three facts keep the cost of entropies and ratios linear in the entries of the stages: leading deterministic stages only
+relabel X; if the rows of the last stage do not overlap, Y determines the input of that stage; and in a product of two
+stages, one long row shared by many inputs (the uniform draw of randomized response) can be handled as a whole.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from sanitize.errors import InvalidChannel, InvalidParameter
 def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") -> Vector:
     """P(y|x) as a dense matrix (n_x, n_y) whose rows sum to 1.
 
-    An array keeps its own floating-point entries, however small; a Channel gives the distribution it samples.
+    An array keeps its own floating-point entries, however small; a Channel gives the distribution that it samples.
 
     Parameters
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
     name : str
-        Parameter to name in errors.
+        Name of the parameter for error messages.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class ReducedChannel:
     states : ndarray of int, shape (n_x,)
         State of each input symbol after the leading deterministic stages.
     stages : tuple of Stage
-        What remains; empty when Y determines the state.
+        The remaining stages; empty if Y determines the state.
     """
 
     states: Codes
@@ -105,11 +105,11 @@ class ReducedChannel:
 
     @property
     def most_symbols(self) -> int:
-        """Largest number of symbols that any stage takes or gives."""
+        """Largest number of input or output symbols of any stage."""
         return max(self.n_states, *(stage.n_outputs for stage in self.stages), 1)
 
     def push(self, pmf: Vector) -> Vector:
-        """Distribution of (anything, Y) from that of (anything, state), shape (..., n_states) to (..., n_y)."""
+        """Turn a distribution of (anything, state), shape (..., n_states), into that of (anything, Y), (..., n_y)."""
         for stage in self.stages:
             pmf = stage.push(pmf)
         return pmf
@@ -132,7 +132,8 @@ class ReducedChannel:
                 ReducedChannel(np.arange(kernels[0].n_inputs), kernels).entropies() for _, kernels in parts
             ]
             return np.sum([rows[start] for rows, (start, _) in zip(part_entropies, parts, strict=True)], axis=0)
-        # Entropy of short[x] + weight[x] * rows[long_row[x]]: the long part whole, corrected where they meet.
+        # Entropy of short[x] + weight[x] * rows[long_row[x]]: that of the long part, corrected where the two parts
+        # overlap.
         short, weight, long_row, long_rows = self._decompose()
         n, p = short.shape[0], short.data
         owner = np.repeat(np.arange(n), np.diff(short.indptr))
@@ -166,7 +167,7 @@ class ReducedChannel:
             return float(np.log(top[top > 0] / bottom[top > 0]).max())
 
     def _decompose(self) -> tuple[sparse.csr_array, Vector, Codes, sparse.csr_array]:
-        """Split rows into a sparse part plus a weight times one row of the last stage."""
+        """Split each row into a sparse part and a weight times one row of the last stage."""
         head, last = self.stages[0].probabilities, stage_product(self.stages[1:])
         is_long = np.diff(last.indptr) > 64
         links = head[:, np.flatnonzero(is_long)].tocsr()

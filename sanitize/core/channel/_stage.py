@@ -1,8 +1,8 @@
 """One sparse row-stochastic stage whose probabilities are integers over 2**62.
 
-The integers are the distribution: the report, the budget check and the sampler read the same ones. A float64
-probability above 2**-10 is such an integer exactly; smaller ones move by at most 2**-63, and a positive
-probability never becomes zero nor a zero positive, so the support is kept.
+These integers are the distribution: the report, the budget check and the sampler all use them. A float64 probability
+above 2**-10 is such an integer exactly; smaller ones move by at most 2**-63, and positive probabilities stay positive
+and zeros stay zero, so the support is kept.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Stage:
     ----------
     indptr : ndarray of int64, shape (n_inputs + 1,)
     indices : ndarray of int32
-        Output of each entry, ascending in a row.
+        Output of each entry, ascending within a row.
     weights : ndarray of int64
-        Probability of each entry times 2**62; positive, and exactly 2**62 a row.
+        Probability of each entry times 2**62: positive, with a sum of exactly 2**62 per row.
     n_outputs : int
     """
 
@@ -72,7 +72,7 @@ class Stage:
     def from_probabilities(
         cls, indptr: NDArray[Any], indices: NDArray[Any], probabilities: Vector, n_outputs: int
     ) -> Stage:
-        """Stage from float rows: each entry is rounded to the grid, and the rest goes to the row's largest entry."""
+        """Stage from rows of floats; entries are rounded to the grid, the remainder goes to the row's largest entry."""
         positive = probabilities > 0
         if not positive.all():
             if not np.isfinite(probabilities).all() or (probabilities < 0).any():
@@ -98,7 +98,7 @@ class Stage:
         weights = np.maximum(np.rint(masses / sums[rows] * SCALE), 1).astype(np.int64)
         largest = np.flatnonzero(weights == np.maximum.reduceat(weights, starts)[rows])
         if len(largest) > len(starts):
-            largest = largest[np.unique(rows[largest], return_index=True)[1]]  # the first of several
+            largest = largest[np.unique(rows[largest], return_index=True)[1]]  # the first of equal entries
         weights[largest] += SCALE - np.add.reduceat(weights, starts)
         return cls(indptr, indices, weights, n_outputs)
 
@@ -131,7 +131,7 @@ class Stage:
         return len(self.indices) == self.n_inputs
 
     def push(self, pmf: Vector) -> Vector:
-        """Distribution of (anything, output) from that of (anything, input), shape (k, n_inputs) to (k, n_outputs)."""
+        """Turn a distribution of (anything, input), shape (k, n_inputs), into that of (anything, output)."""
         if self.is_deterministic:
             return np.array([np.bincount(self.indices, row, self.n_outputs) for row in pmf])
         return pmf @ self.probabilities
@@ -165,5 +165,5 @@ class Stage:
 
 
 def stage_product(stages: Sequence[Stage]) -> sparse.csr_array:
-    """P(y|x) of consecutive stages as one sparse matrix."""
+    """Return P(y|x) of consecutive stages as one sparse matrix."""
     return reduce(operator.matmul, (stage.probabilities for stage in stages))

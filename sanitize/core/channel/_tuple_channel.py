@@ -1,4 +1,4 @@
-"""Channels of the parts of a tuple, applied one after another, as one channel on the whole tuple; and its memory."""
+"""Channels of the parts of a tuple, combined into one channel on the whole tuple, and an estimate of its memory."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
     from sanitize.core.alphabet import Alphabet
 
-# Bytes that a joint release may take. An entry is kept with its weight, and its keys are sorted beside it: estimates.
+# Bytes that a joint release may take, and estimates of the bytes per entry (the entry, its weight and its sorted keys).
 _CHANNEL_BYTES = 2 << 30
 _ENTRY_BYTES, _PART_BYTES = 110, 12
 
 
 def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: Sequence[Sequence[Channel]]) -> Channel:
-    """Channel on tuples whose groups of columns pass through their own channels; other groups are kept.
+    """Channel on tuples that passes each group of columns through its own channels; groups without channels are kept.
 
     Parameters
     ----------
     inputs : Alphabet
-        The tuples; its columns are those of the groups, in order.
+        Alphabet of the tuples; its columns are those of the groups, in order.
     groups : sequence of sequence of str
     channels : sequence of sequence of Channel
-        Channels of each group, to be applied in turn. The first ones of all groups come first: what merges symbols
-        before anything is drawn keeps the tuples few.
+        Channels of each group, to be applied in turn. The first channels of all groups are applied first, because
+        merging symbols before anything is drawn keeps the tuples few.
 
     Raises
     ------
     ColumnError
-        If the tuples would be too many, with an estimate and before their memory is taken.
+        If there would be too many tuples; raised with an estimate before any memory is allocated.
     """
     tuples, alphabets = Tuples.from_alphabet(inputs, groups)
     ends = [
@@ -58,7 +58,7 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
 
 
 def _steps(channels: Sequence[Sequence[Channel]]) -> tuple[list[tuple[int, Stage]], list[tuple[int, Stage]]]:
-    """Stages of all parts, first those that merge, then the others: the first channel of each part, then the second."""
+    """Stages of all parts in order: the first channels of all parts, then the second; merging stages come first."""
     merging: list[tuple[int, Stage]] = []
     drawing: list[tuple[int, Stage]] = []
     for turn in range(max((len(part_channels) for part_channels in channels), default=0)):
@@ -71,22 +71,22 @@ def _steps(channels: Sequence[Sequence[Channel]]) -> tuple[list[tuple[int, Stage
 
 
 def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
-    """Refuse stages on parts of tuples that would take too much memory, before allocating any.
+    """Refuse stages on parts of tuples that would take too much memory, before any is allocated.
 
-    Where every part is drawn by one stage and its outputs tell their input (printing of merged symbols), the count of
-    entries is exact; elsewhere it is at most all combinations of outputs.
+    The estimated number of entries is exact if one stage draws every part and its outputs determine its input (as when
+    merged symbols are printed as members). Otherwise it is at most the number of all combinations of outputs.
 
     Parameters
     ----------
     tuples : Tuples
-        Those that enter the first of the steps.
+        Input tuples of the first step.
     steps : sequence of (int, Stage)
-        Part, and the stage that draws it.
+        Number of a part, and the stage that draws it.
 
     Raises
     ------
     ColumnError
-        If they would.
+        If the stages would take too much memory.
     """
     ways = np.ones(len(tuples))
     sizes = [float(size) for size in tuples.sizes]

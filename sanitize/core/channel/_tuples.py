@@ -1,6 +1,6 @@
 """Stages that draw one part of a tuple from its own symbol, while the others pass through.
 
-A stage has the integers of that part's own stage, so the distribution of the whole tuple is exact.
+Such a stage uses the integers of the part's own stage, so the distribution of the whole tuple is exact.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _PartSampler:
         return self.indptr[:-1] - self.kernel.indptr[self.component]
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draw whole tuples; the same random words decide as for the part alone."""
+        """Draw whole tuples; the part gets the symbol that the same random words give it alone."""
         draw_part = self.kernel.sampler.drawing(source, lane, start)
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
@@ -99,13 +99,13 @@ class _PartSampler:
 
 
 def part_stages(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:
-    """For each part that a chain draws: its symbol in each input tuple and its stages; None for other chains."""
+    """Return the symbol in each input tuple and the stages of each part that a chain draws; None for other chains."""
     place: NDArray[Any] = np.arange(stages[0].n_inputs)
     parts: dict[int, tuple[NDArray[np.int32], tuple[Stage, ...]]] = {}
     for stage in stages:
         if not isinstance(stage, PartStage):
             return None
-        # Stages of other parts leave this one alone, so that any way through them leads to its symbol.
+        # Stages of other parts leave this one alone, so any path through them leads to its symbol.
         start, kernels = parts.get(stage.part, (stage.component[place], ()))
         parts[stage.part] = (start, (*kernels, stage.kernel))
         place = stage.indices[stage.indptr[place]]
@@ -128,7 +128,7 @@ class Tuples:
 
     @classmethod
     def from_alphabet(cls, alphabet: Alphabet, groups: Sequence[Sequence[str]]) -> tuple[Tuples, tuple[Alphabet, ...]]:
-        """Tuples of an alphabet whose columns form groups, in order, and the alphabet of each group."""
+        """Return the tuples of an alphabet whose columns form groups, in order, and each group's alphabet."""
         columns: list[NDArray[np.int32]] = []
         alphabets: list[Alphabet] = []
         for group in groups:
@@ -145,7 +145,7 @@ class Tuples:
         return len(self.codes)
 
     def alphabet(self, parts: Sequence[Alphabet]) -> Alphabet:
-        """Alphabet of the tuples, given that of each part."""
+        """Alphabet of the tuples, from the alphabets of the parts."""
         columns = tuple(name for part in parts for name in part.columns)
         twice = next((name for i, name in enumerate(columns) if name in columns[:i]), None)
         if twice is not None:
@@ -154,7 +154,7 @@ class Tuples:
         return Alphabet._from_parts(columns, tuple(level for part in parts for level in part.levels), codes)
 
     def select(self, parts: Sequence[int]) -> tuple[Tuples, NDArray[np.int32]]:
-        """Distinct tuples of some parts, and the position of each tuple among them."""
+        """Return the distinct tuples of some parts, and the position of each tuple among them."""
         sizes = tuple(self.sizes[part] for part in parts)
         if not parts:
             return Tuples(np.zeros((1, 0), np.int32), ()), np.zeros(len(self), np.int32)
@@ -162,12 +162,12 @@ class Tuples:
         return Tuples(rows, sizes), places
 
     def pass_part(self, part: int, kernel: Stage) -> tuple[PartStage, Tuples]:
-        """Stage that passes one part through a kernel, and the tuples that can result.
+        """Return the stage that passes one part through a kernel, and the tuples that can result.
 
         Raises
         ------
         ColumnError
-            If they are too many.
+            If too many tuples can result.
         """
         component = self.codes[:, part]
         lengths = np.diff(kernel.indptr)[component]

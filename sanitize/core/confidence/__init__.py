@@ -1,8 +1,8 @@
-"""Distributions that a table of counts allows, and a channel's largest leakage under any of them.
+"""Sets of distributions that are compatible with a table of counts, and a channel's worst leakage over such a set.
 
-A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the distribution
-the rows were drawn from. Here is the set of distributions that the counts allow, and a channel's exact worst case over
-it.
+A channel designed for the frequencies of a sample meets its budget with equality, so it exceeds the budget under the
+distribution that the rows were drawn from. This package computes the set of distributions that the counts allow and a
+channel's exact worst case over that set.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Distributions that counts allow, from exact binomial intervals; extremes of p(y|s) and of the lift.
+"""Distributions that counts allow, by exact binomial intervals, and extremes of p(y|s) and of the lift over them.
 
-Extremes are found by greedy filling, on arrays only. A distribution within ``lower <= p <= upper, sum p = 1`` that
-makes a mean of given values smallest puts the lower bounds everywhere and fills what is left into the smallest values
-first (a fractional knapsack); near a center it moves what may be moved from one end of the values to the other. Every
-extreme is attained by a distribution.
+Extremes are found by greedy filling, on arrays only. Among distributions with ``lower <= p <= upper, sum p = 1``, the
+one with the smallest mean of given values has the lower bounds everywhere and gives the remaining mass to the smallest
+values first (a fractional knapsack). Among distributions near a center, it moves as much mass as allowed from the
+largest values to the smallest. Every extreme is attained by a distribution.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
 
-# Whole counts come back from frequencies up to a few rounding errors.
+# Whole counts are recovered from frequencies up to a few rounding errors.
 _WHOLE, _RELATIVE = 1e-9, 1e-14
-# Where Newton's steps take a fifth of the time of SciPy's inverse, which is wrong where one is 1,000.
+# Range in which Newton's method takes a fifth of the time of SciPy's inverse, which is also wrong at a parameter of
+# 1,000.
 _FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
 _MOST_ROWS = 1 << 30
 _NOT_COUNTS = (
@@ -52,14 +53,14 @@ _NOT_COUNTS = (
 def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vector, Vector]:
     """Lower and upper ends of exact intervals for binomial probabilities [CP34].
 
-    Each end alone fails with probability at most ``level / 2``. A count of 0 has the lower end 0, which cannot
-    fail; its upper end still takes half the level, because giving it all of it would overdraw the level of
-    probabilities that a larger count might have ruled out from below.
+    Each end alone fails with probability at most ``level / 2``. A count of 0 has the lower end 0, which cannot fail,
+    but the upper end still uses only half the level: with all of it, intervals would fail too often for probabilities
+    that a larger count would rule out from below.
 
     Parameters
     ----------
     counts, n : array-like
-        Successes and trials; where there was no trial the interval is [0, 1].
+        Successes and trials; without trials the interval is [0, 1].
     level : float
         Probability that either end fails.
 
@@ -78,9 +79,9 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vect
 
 
 def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
-    """Quantile of the beta distribution: the lower or upper tail has this probability."""
+    """Quantile of the beta distribution beyond which the lower or upper tail has this probability."""
     quantiles, left = np.empty(a.shape), np.ones(a.shape, bool)
-    # A share near 1 is that of the others near 0.
+    # A share near 1 is computed from its complement near 0.
     for first, second, is_mirrored in ((a, b, False), (b, a, True)):
         quick = left & (first >= _FEWEST) & (first <= _LARGEST_SHARE * (a + b)) & (tail <= _LARGEST_TAIL)
         if quick.any():
@@ -94,9 +95,9 @@ def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
 def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vector, Mask]:
     """Quantiles by Newton's method on the concave log of the tail, and a mask of converged ones.
 
-    They start at an approximation by the normal distribution [Abramowitz and Stegun 1964, 26.5.22].
+    The start is an approximation by the normal distribution [Abramowitz and Stegun 1964, 26.5.22].
     """
-    short = 1e-6  # a step so short, in standard deviations, squares to less than a last digit.
+    short = 1e-6  # after a step this short, in standard deviations, the error is below the last digit
     sign = -1 if above else 1
     y = -float(ndtri(tail)) * sign
     of_a, of_b, shift = 1 / (2 * a - 1), 1 / (2 * b - 1), (y * y - 3) / 6
@@ -104,7 +105,7 @@ def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vecto
     odds = exp10(2 / math.log(10) * (y * np.sqrt(h + shift) / h - (of_b - of_a) * (shift + 5 / 6 - 2 / (3 * h))))
     x = a / (a + b * odds)
     log_scale, deviation = betaln(a, b), np.sqrt(a * b / (a + b + 1)) / (a + b)
-    # Up to 1e-7 the complement of the other tail has digits enough; SciPy's own takes eight times as long.
+    # Down to 1e-7 one minus the other tail is accurate enough; SciPy's complement takes eight times as long.
     tail_below = betainc if not above else betaincc if tail < 1e-7 else lambda a, b, x: 1 - betainc(a, b, x)
     step = np.full(a.shape, np.inf)
     for _ in range(3):
@@ -119,17 +120,17 @@ def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vecto
 
 @cache
 def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
-    """Approximate number of rows of one sensitive value that certifies two equally frequent symbols.
+    """Approximate number of rows of a sensitive value that certify the release of two equally frequent symbols.
 
-    So many that P(y|s) is shown to be within e^-lower and e^upper of 1/2 by a count that is two standard deviations
-    from half of them.
+    With this many rows, a count two standard deviations from one half still shows that P(y|s) lies between e^-lower / 2
+    and e^upper / 2.
 
     Parameters
     ----------
     lower, upper : float
-        Of the budget, in nats.
+        Bounds of the budget, in nats.
     level : float
-        Of each interval.
+        Error probability of each interval.
 
     Examples
     --------
@@ -142,15 +143,15 @@ def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
         low, high = clopper_pearson(n / 2 - far, n, level)[0], clopper_pearson(n / 2 + far, n, level)[1]
         return bool(low >= np.exp(-lower) / 2 and (upper >= np.log(2) or high <= np.exp(upper) / 2))
 
-    fewest = 4  # two deviations from half of 4 are none and all
+    fewest = 4  # with 4 rows, two deviations from one half are no row and all rows
     return fewest + bisect_left(range(fewest, _MOST_ROWS), x=True, key=tell)
 
 
 def total_variation_radius(k: int, n: ArrayLike, level: float) -> Vector:
-    """Radius in total variation of frequencies of n rows over k symbols, except with probability ``level``.
+    """Distance in total variation that frequencies of n rows over k symbols exceed with probability at most ``level``.
 
-    The smaller of two bounds that hold for every distribution: a union of Hoeffding bounds over the 2^k - 2 proper
-    subsets [WOS03], and the mean deviation, at most sqrt((k-1)/n)/2, plus a bounded-differences term [McD89].
+    The result is the smaller of two bounds that hold for every distribution: a union of Hoeffding bounds over the 2^k -
+    2 proper subsets [WOS03], and the mean deviation, at most sqrt((k-1)/n)/2, plus a bounded-differences term [McD89].
 
     Examples
     --------
@@ -167,12 +168,12 @@ def total_variation_radius(k: int, n: ArrayLike, level: float) -> Vector:
 
 
 def check_confidence(confidence: float) -> float:
-    """Level of confidence, checked to lie strictly between 0 and 1."""
+    """Return the level of confidence; refuse anything but a number strictly between 0 and 1."""
     return check_number("confidence", confidence, "lie between 0 and 1, such as 0.95", lambda level: 0 < level < 1)
 
 
 def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[np.int64], JointDistribution]:
-    """Counts (n_s, n_x) of the symbols that occur, and their distribution."""
+    """Return the counts (n_s, n_x) of the symbols that occur, and their distribution."""
     if isinstance(counts, ContingencyTable):
         joint = counts.to_joint()
         table = counts.counts
@@ -206,7 +207,7 @@ def most_mean(values: Vector, lower: Vector, upper: Vector) -> Vector:
 def least_distribution(values: Vector, lower: Vector, upper: Vector) -> Vector:
     """Distributions between lower and upper, shape (k,), with the smallest mean of each column of values (k, m)."""
     width, room = upper - lower, 1 - lower.sum()
-    if len(values) == 2:  # nothing to sort: one of the two is filled first
+    if len(values) == 2:  # with two letters there is nothing to sort
         is_first = np.stack([first := values[0] <= values[1], ~first])
         filled = np.minimum(width, room)[:, None]
         rest = min(width.sum(), room) - filled[::-1]
@@ -223,15 +224,15 @@ def release_bounds(
 ) -> tuple[Vector, Vector]:
     """Smallest and largest p(y|s) over the distributions P(.|s) near a center, shapes (n_s, n_y).
 
-    The largest value moves probability from the letters of the smallest P(y|x) to those of the largest, until the
-    two meet, a bound is reached, or ``distance`` has been moved.
+    The largest p(y|s) results from moving probability from the letters with the smallest P(y|x) to those with the
+    largest, until the two meet, a bound is reached, or ``distance`` has been moved.
 
     Parameters
     ----------
     center, up, down : ndarray of shape (n_s, n_x)
         A distribution of X for each s, and how much each of its entries may grow and shrink.
     distance : ndarray of shape (n_s,)
-        How much may be moved in all: the total variation from the center.
+        Mass that may be moved in all: the total variation from the center.
     matrix : sparse array of shape (n_x, n_y)
         P(y|x). Entries that are not stored are zeros and need no sorting.
     """
@@ -255,7 +256,7 @@ def release_bounds(
         mean = (center[:, letters] * values).sum(axis=1)
         parts = []
         for capacity, total in zip((up, down), totals, strict=True):
-            stored_there = capacity[:, letters] * (values > 0)  # then that of all letters without an entry
+            stored_there = capacity[:, letters] * (values > 0)  # then the mass of all letters without an entry
             remainder = np.maximum(total - stored_there.sum(axis=1, keepdims=True), 0.0)
             parts.append(np.concatenate([stored_there, remainder], axis=1))
         grow, shrink = parts
@@ -280,12 +281,12 @@ def _mean_change(values: Vector, grow: Vector, shrink: Vector, distance: Vector)
 def shift_mass(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
     """Change of each distribution, shape (n_s, k, m), when all free mass moves from its last entries to its first.
 
-    Entries may grow and shrink by so much, and distributions move by at most ``distance``, shape (n_s,), in total
-    variation.
+    Entries may grow and shrink by ``grow`` and ``shrink``, and distributions move by at most ``distance``, shape
+    (n_s,), in total variation.
     """
     growing = np.cumsum(grow, axis=1)
     shrinking = np.cumsum(shrink[:, ::-1], axis=1)
-    # Across a cut, what lies before it can take no more than what lies behind it gives.
+    # At any cut of the order, the entries before it can gain no more mass than the entries after it can lose.
     across = np.minimum(growing[:, :-1], shrinking[:, -2::-1]).max(axis=1, initial=0.0, keepdims=True)
     across = np.minimum(across, distance[:, None, None])
     taken = np.diff(np.minimum(growing, across), axis=1, prepend=0.0)
@@ -295,8 +296,9 @@ def shift_mass(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
 def lift_bounds(low: Vector, high: Vector, prior_lower: Vector, prior_upper: Vector) -> tuple[Vector, Vector]:
     """Smallest and largest lift p(y|s) / p(y), shapes (n_s, n_y), over p(y|s) in [low, high] and P_S in its box.
 
-    p(y) = Σ P(s') p(y|s'). The lift of s grows with p(y|s) and falls with every other p(y|s') whatever P_S is, so
-    its largest value has p(y|s) at the top and the others at the bottom; what is left is a smallest mean over P_S.
+    p(y) = Σ P(s') p(y|s'). The lift of s grows with p(y|s) and falls with every other p(y|s') whatever P_S is, so it is
+    largest where p(y|s) is at its upper bound and all others at their lower bounds; the remaining problem is to
+    minimise a mean over P_S.
     """
     least, most = np.ones_like(low), np.ones_like(high)
     if len(low) == 1:
@@ -313,7 +315,7 @@ def lift_bounds(low: Vector, high: Vector, prior_lower: Vector, prior_upper: Vec
 
 
 def ratio_bounds(low: Vector, high: Vector) -> Vector:
-    """Largest p(y|s) / p(y|s') over different s, shape (n_y,); 1 if there is only one s."""
+    """Largest p(y|s) / p(y|s') over pairs of different s, shape (n_y,); 1 if there is only one s."""
     if len(low) == 1:
         return np.ones(low.shape[1])
     smallest = np.argmin(low, axis=0)

@@ -1,8 +1,8 @@
-"""Distributions that a table of counts allows, and a channel's largest leakage under any of them.
+"""Sets of distributions that are compatible with a table of counts, and a channel's worst leakage over such a set.
 
-A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the distribution
-the rows were drawn from. Here is the set of distributions that the counts allow, and a channel's exact worst case over
-it.
+A channel designed for the frequencies of a sample meets its budget with equality, so it exceeds the budget under the
+distribution that the rows were drawn from. This module computes the set of distributions that the counts allow and a
+channel's exact worst case over that set.
 """
 
 from __future__ import annotations
@@ -42,29 +42,28 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
-# What a set of clusters of unequal totals assumes, where the design does not say it.
+# Assumption of a set from clusters with unequal totals if the caller does not give the largest possible total.
 LARGEST_UNKNOWN = (
     "the largest of the sample is taken for the largest that could have been drawn, and larger ones are not covered; "
     "give largest_total, the largest of the frame"
 )
-# Entries of P(y|x) that the worst case sorts at most, as often as there are sensitive symbols.
+# Largest number of entries of P(y|x), times sensitive symbols, that the worst case sorts.
 MOST_ENTRIES = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceSet:
-    """Distributions of (S, X) that counts of n independent rows allow, at a level of confidence.
+    """Set of distributions of (S, X) that the counts of n independent rows allow at a level of confidence.
 
     P(s) and every P(x|s) lie in Clopper-Pearson intervals [CP34], and every P(.|s) within a total variation of the
-    frequencies that bounds the error of all groups of x at once [WOS03]. All hold at the same time (Bonferroni over
-    the n_s + n_s n_x intervals and n_s distances, in equal shares): with probability at least ``confidence`` over
-    the rows, the distribution they were drawn from is in the set, if the symbols that occur are all there are. Nothing
-    ties the parts of different s together, so the set is all combinations of its parts.
+    frequencies that bounds the error of all groups of x at once [WOS03]. All hold at the same time (Bonferroni over the
+    n_s + n_s n_x intervals and n_s distances, in equal shares): with probability at least ``confidence`` over the rows,
+    the distribution that they were drawn from is in the set, provided that no other symbols exist. The bounds for
+    different s are independent, so the set contains all combinations of distributions that meet them.
 
-    The symbols are taken as known beforehand: the set speaks of distributions on the symbols that occur. Of a source
-    with many symbols that no row has, intervals of those that were seen are too few to share the level among, and miss
-    more often than is said. Smoothed counts are refused, because they are not counts of rows; of rows with weights see
-    `weighted`.
+    The symbols are assumed to be known beforehand: the set contains distributions on the symbols that occur. If the
+    population has many symbols that no row has, the level is shared among too few intervals, and they fail more often
+    than stated. Smoothed counts are refused because they are not counts of rows; for weighted rows see `weighted`.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ class ConfidenceSet:
     prior_lower, prior_upper : ndarray of shape (n_s,)
         Bounds of P(s).
     counts : ndarray of shape (n_s, n_x)
-        What was counted; weights, scaled to the number of rows, where rows have them.
+        Counts of rows; for weighted rows, sums of weights scaled to the number of rows.
     confidence : float
         Between 0 and 1.
     sensitive, public : Alphabet
@@ -108,19 +107,20 @@ class ConfidenceSet:
 
     @classmethod
     def of(cls, counts: ContingencyTable | JointDistribution, confidence: float) -> ConfidenceSet:
-        """Set of the distributions that counts allow.
+        """Return the set of distributions that counts of independent rows allow.
 
         Parameters
         ----------
         counts : ContingencyTable or JointDistribution
-            Whole counts, or relative frequencies of ``n`` rows. Symbols without rows are left out.
+            Whole counts, or a distribution with the relative frequencies of its ``n`` rows. Symbols without rows are
+            left out.
         confidence : float
-            Least probability, over the rows, that the set holds their distribution; 0 < confidence < 1.
+            Least probability, over the draw of the rows, that the set contains their distribution; 0 < confidence < 1.
 
         Raises
         ------
         InvalidParameter
-            If confidence is no such number, or the counts are smoothed, or weighted and without their rows.
+            If confidence is not between 0 and 1, or the counts are smoothed, or weighted and without their rows.
         InvalidDistribution
             If the distribution does not say how many rows it was counted from.
         """
@@ -143,14 +143,15 @@ class ConfidenceSet:
         largest_total: float | None = None,
         confidence: float = 0.95,
     ) -> ConfidenceSet:
-        """Set of the population distributions that weighted rows allow.
+        """Return the set of population distributions that weighted rows allow.
 
         With probability at least ``confidence`` over the sample, the set holds the distribution P(s, x) that is
-        proportional to the mean of the weight of rows with (s, x): that of the population, where a weight is 1 over
-        the probability to be drawn. This is proven for independent rows of one source, and for fixed numbers of rows
-        in strata, drawn with or without replacement; with ``clusters``, for clusters in place of rows. It assumes
-        that no cluster (or row) that could have been drawn has a larger total of weights than ``largest_total``, and
-        that weights are fixed by the design: those fitted to the sample afterwards are not covered by the proof.
+        proportional to the mean of the weight of rows with (s, x): this is the population's distribution if each weight
+        is 1 over the probability of being drawn. This is proven for independent rows of one source, and for fixed
+        numbers of rows in strata, drawn with or without replacement; with ``clusters``, for clusters in place of rows.
+        It assumes that no cluster (or row) that could have been drawn has a larger total of weights than
+        ``largest_total``, and that weights are fixed by the design: weights fitted to the sample afterwards are not
+        covered by the proof.
 
         Parameters
         ----------
@@ -160,19 +161,22 @@ class ConfidenceSet:
         weights : array-like of shape (n_rows,)
             Weight of each row, non-negative. Rows without weight are left out.
         clusters : array-like of shape (n_rows,), optional
-            What was drawn, as a household or school: rows of one cluster need not be independent. By default a row.
+            Sampled unit of each row, such as a household or school; rows of one cluster need not be independent. By
+            default each row is a cluster.
         largest_total : float, optional
-            Largest total of weights that a cluster of the frame would have had in the sample, as the number of pupils
-            of the largest school over the chance to be drawn; without clusters, the largest weight. By default the
-            largest of the sample, with a warning where totals of clusters differ: a large cluster that was not drawn
-            is then not covered, and a set of 95 % may miss more often than not.
+            Largest total of weights that any cluster of the sampling frame would have had in the sample, such as the
+            number of pupils of the largest school over its chance of being drawn; without clusters, the largest
+            possible weight. The default is the largest total in the sample, with a warning if totals of clusters
+            differ: a larger cluster that was not drawn is then not covered, and a set at 95 % may fail more often than
+            not.
         confidence : float
             Between 0 and 1.
 
         Raises
         ------
         InvalidParameter
-            If weights are no such numbers, or confidence is none, or a cluster has more than the largest total.
+            If weights are not finite and non-negative, confidence is not between 0 and 1, or a cluster has a larger
+            total than ``largest_total``.
 
         Warns
         -----
@@ -181,9 +185,9 @@ class ConfidenceSet:
 
         Notes
         -----
-        Ends and distances are those that bets on sums with mean 0 refuse, see proof 2 in docs/theory/proofs.md.
-        They hold together (Bonferroni, with n_s + 1 intervals of the variance), and are wider than Clopper-Pearson
-        intervals of as many rows with one weight.
+        Bounds and distances come from bets on sums with mean 0: see proof 2 in docs/theory/proofs.md. They hold
+        together (Bonferroni, with n_s + 1 intervals of the variance), and are wider than the Clopper-Pearson intervals
+        of as many rows of equal weight.
 
         Examples
         --------
@@ -205,7 +209,7 @@ class ConfidenceSet:
     ) -> ConfidenceSet:
         n_s, n_x = cells.shape
         rows = cells.sum(axis=1)
-        if weighted is not None:  # there are n_s + 1 bounds of a variance, too
+        if weighted is not None:  # the level is also shared with n_s + 1 intervals of a variance
             bounds = weighted.bounds(level_of_each(n_s, n_x + 2, confidence))
         else:
             level = level_of_each(n_s, n_x, confidence)
@@ -251,7 +255,7 @@ class ConfidenceSet:
         return replace(self, public=public, _rows=rows, **sums)
 
     def released(self, channel: Channel) -> tuple[Vector, Vector]:
-        """Smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
+        """Return the smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
         if channel.n_inputs != len(self.public):
             raise InvalidChannel(
                 f"the channel takes {channel.n_inputs} symbols, the set has {len(self.public)} public symbols"
@@ -263,7 +267,7 @@ class ConfidenceSet:
             )
         stages = list(channel.stages)
         parts = deviation_bounds(self)
-        if stages[0].is_deterministic:  # merges the set itself; what follows is small
+        if stages[0].is_deterministic:  # after merging, the set is small
             first = stages.pop(0)
             merge = sparse.csr_array(first.probabilities)
             parts = tuple(np.asarray(part @ merge) for part in parts)
@@ -273,7 +277,7 @@ class ConfidenceSet:
         return release_bounds(center, up, down, self.distance, matrix)
 
     def work(self, channel: Channel) -> int:
-        """Upper bound of the numbers sorted for a channel's worst case: entries of P(y|x) times sensitive symbols."""
+        """Upper bound on the numbers to sort for a channel's worst case: entries of P(y|x) times sensitive symbols."""
         n_s = len(self.center)
         stages = channel.stages[1:] if channel.stages[0].is_deterministic else channel.stages
         entries = n_in = stages[0].n_inputs if stages else channel.n_outputs
@@ -290,12 +294,12 @@ class ConfidenceSet:
         ratio = ratio_bounds(low, high)
         for array in (low, high, least, most, ratio):
             array.flags.writeable = False
-        bare_set = replace(self, _rows=None)  # a report keeps this, and nothing of single rows
+        bare_set = replace(self, _rows=None)  # a report keeps these figures and nothing about single rows
         return WorstCase(least, most, ratio, low, high, bare_set, channel.outputs.take(present))
 
 
 def design_assumptions(counts: ContingencyTable, *, of_people: bool = False) -> list[str]:
-    """Assumptions on the design of weighted rows, or of people with several rows, as sentences."""
+    """State the assumptions about the sampling of weighted rows, or of people with several rows, as sentences."""
     if counts.rows is None:
         return []
     rows, largest = WeightedRows.from_weights(*counts.rows), counts.rows[-1]
@@ -313,14 +317,14 @@ def design_assumptions(counts: ContingencyTable, *, of_people: bool = False) -> 
 
 
 def deviation_bounds(distributions: ConfidenceSet) -> tuple[Vector, ...]:
-    """Centre, and the largest deviation of P(x|s) below and above it: three arrays of shape (n_s, n_x)."""
+    """Return the center of P(x|s) and its largest deviations below and above, each of shape (n_s, n_x)."""
     center = distributions.center
     return center, distributions.upper - center, center - distributions.lower
 
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """Extremes of the leakage of each released symbol over a set of distributions. Each is attained by one of them.
+    """Extremes of the leakage of each released symbol over a set of distributions; each is attained in the set.
 
     Attributes
     ----------
@@ -350,7 +354,7 @@ class WorstCase:
 
     @property
     def min_log_lift(self) -> Vector:
-        """Smallest log-lift of each released symbol, shape (n_y,), in nats; -inf where it can be ruled out."""
+        """Smallest log-lift of each released symbol, shape (n_y,), in nats; -inf if it may rule a value out."""
         return logs(self.least_lift.min(axis=0))
 
     @property
@@ -359,38 +363,38 @@ class WorstCase:
         return logs(self.ldp_ratio)
 
     def excess(self, budget: Budget) -> Vector:
-        """Nats above a lift or LDP budget of each released symbol under the worst distribution, shape (n_y,)."""
+        """Excess of each released symbol over a lift or LDP budget in the worst case, shape (n_y,), in nats."""
         return lift_excess(self.least_lift, self.most_lift, self.ldp_ratio, budget)
 
 
 def level_of_each(n_s: int, n_x: int, confidence: float) -> float:
-    """Error probability of each interval of a set."""
+    """Error probability of each interval, so that all intervals of a set hold together at this confidence."""
     return (1 - confidence) / (2 * n_s + n_s * n_x)
 
 
 def worst_case_lift(
     counts: ContingencyTable | JointDistribution | ConfidenceSet, channel: Channel, confidence: float = 0.95
 ) -> WorstCase:
-    """Exact largest and smallest log-lift of a channel over all distributions that the counts allow.
+    """Compute the exact largest and smallest log-lift of a channel over all distributions that the counts allow.
 
-    However the channel was designed: with probability at least ``confidence`` over the rows, no released symbol's
-    lift leaves these bounds under the distribution they were drawn from, if the symbols that occur are all it has.
-    Given the set the bounds are exact: p(y|s) is extreme where probability is moved greedily from one end of P(y|x) to
-    the other, and the lift then is the ratio of a number and a linear function of P(s).
+    With probability at least ``confidence`` over the rows, however the channel was designed, no released symbol's lift
+    leaves these bounds under the distribution that the rows were drawn from, provided that no other symbols exist. The
+    bounds are exact for the set: p(y|s) is extreme where probability is moved greedily from one end of P(y|x) to the
+    other, and the lift is then the ratio of a number and a linear function of P(s).
 
     Parameters
     ----------
     counts : ContingencyTable, JointDistribution or ConfidenceSet
-        Whole counts of independent rows; a ConfidenceSet has a confidence of its own.
+        Whole counts of independent rows, or a set, which has a confidence of its own.
     channel : Channel
-        From X to what is printed.
+        From X to the released symbols.
     confidence : float
         Between 0 and 1.
 
     Returns
     -------
     WorstCase
-        One value a released symbol, in nats: ``max_log_lift``, ``min_log_lift``, ``ldp_epsilon``.
+        One value per released symbol, in nats: ``max_log_lift``, ``min_log_lift``, ``ldp_epsilon``.
 
     Raises
     ------
@@ -413,7 +417,7 @@ def worst_case_lift(
 
 
 def design_distributions(joint: JointDistribution, confidence: float | ConfidenceSet) -> ConfidenceSet:
-    """Distributions that a mechanism designs for: the given set, or that of the frequencies of ``joint.n`` rows."""
+    """Return the set that a mechanism designs for: the given set, or the set allowed by ``joint.n`` rows."""
     if not isinstance(confidence, ConfidenceSet):
         return ConfidenceSet.of(joint, confidence)
     if confidence.lower.shape != joint.pmf.shape:

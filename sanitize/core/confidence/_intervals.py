@@ -1,9 +1,9 @@
-"""Intervals of measures over a set of distributions, and whether rows repeat as independent draws can.
+"""Intervals of measures over a set of distributions, and a test of whether rows repeat too often for independent draws.
 
-Every distribution of the set has its figures inside the intervals.
+The figures of every distribution of the set lie inside the intervals.
 
-Those hold at the same time, at the confidence of the set, without asymptotics. Those of the lifts and of local DP
-end in the exact worst case; the others are bounds that need not be attained.
+All intervals hold at the same time, at the confidence of the set, without asymptotics. The intervals of the lifts and
+of local DP end in the exact worst case; the others are bounds that need not be attained.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def intervals(worst: WorstCase, channel: Channel) -> dict[str, Interval]:
     """
     least, most, distributions = worst.least_lift, worst.most_lift, worst.distributions
     box = (distributions.prior_lower, distributions.prior_upper)
-    # Of each |l - 1|, and of its square: 0 is possible where the lift may be 1.
+    # Interval ends of each |l - 1|; the lower end is 0 where the lift may be 1.
     far = np.maximum(most - 1, 1 - least)
     near = np.maximum(np.maximum(least - 1, 1 - most), 0.0)
     l1 = least_mean(near, *box), most_mean(far, *box)
@@ -75,7 +75,8 @@ def _log(value: float) -> float:
 def _most_information(worst: WorstCase) -> float:
     """Upper bound of I(S;Y) = min over Q of Σ P(s) D(P(.|s) || Q), from a fixed Q.
 
-    D is a sum of convex functions of each p(y|s), which lie below their chords between the two ends of p(y|s).
+    The divergence D is a sum of convex functions of single p(y|s), each of which lies below its chord between the two
+    bounds of p(y|s).
     """
     distributions = worst.distributions
     q = (worst.low + worst.high).mean(axis=0) / 2
@@ -95,7 +96,7 @@ def _least_information(worst: WorstCase, channel: Channel) -> float:
     """
     distributions = worst.distributions
     joint = channel.push(distributions.counts / distributions.n)
-    guess = joint + 1 / distributions.n  # no guess of 0, which a distribution of the set might prove wrong
+    guess = joint + 1 / distributions.n  # a guess of 0 would give -inf if a distribution of the set has some mass there
     log_guesses = np.asarray(channel.sparse_matrix() @ np.log(guess / guess.sum(axis=0)).T)
     parts = zip(log_guesses.T, *deviation_bounds(distributions), distributions.distance, strict=True)
     gain = np.array([least_near(*of_secret) for of_secret in parts])
@@ -114,18 +115,18 @@ def _slope(bottom: Vector, top: Vector, low: Vector, high: Vector) -> Vector:
 def repeats_too_often(counts: NDArray[np.int64]) -> bool:
     """Return whether rows repeat too often for independent draws, which happens by chance with probability 1e-6.
 
-    A table that holds all its rows twice is found, or one of 3,000 with some 400 of them twice. Copies that look like
-    draws, as those of a bootstrap do, cannot be told from draws by anybody.
+    The test finds a table that holds all its rows twice, or a table of 3,000 rows in which some 400 occur twice. No
+    test can distinguish copies that look like independent draws, such as those of a bootstrap.
 
     Parameters
     ----------
     counts : ndarray of int
-        How often each distinct row is there.
+        Number of copies of each distinct row.
 
     Notes
     -----
-    Of n independent draws, n itself drawn from a Poisson distribution, each value x is there N times, of a Poisson
-    distribution with a mean of its own and independently of all others. Whatever the mean is, for k >= 2
+    If n is itself drawn from a Poisson distribution, each value x occurs N times among n independent draws, where N has
+    a Poisson distribution with a mean of its own, independently of all other values. Whatever the mean is, for k >= 2
 
     * P(N = k - 1) P(N = k + 1) = k / (k + 1) P(N = k)², so a P(N = k - 1) + a' P(N = k + 1) >= u P(N = k) with
       u = 2 √(a a' k / (k + 1)): k - 1 and k + 1 copies are about as frequent as k of them;
@@ -150,14 +151,14 @@ def repeats_too_often(counts: NDArray[np.int64]) -> bool:
     cells_by_times = dict(zip(times.tolist(), n_cells.tolist(), strict=True))
     n = max(int(times @ n_cells), 1)
     needed = np.log((_BETS.size**2 + _BETS.size) / _ALARM) + 1 + np.log(n) / 2
-    # A whole table may be there up to 32 times.
+    # Finds a whole table that is repeated up to 32 times.
     for k in np.union1d(times[times > 1], np.arange(2, 33)).tolist():
         before, current, after = (cells_by_times.get(number, 0) for number in (k - 1, k, k + 1))
         u = 2 * np.sqrt(np.outer(_BETS, _BETS) * k / (k + 1))
         shown = current * np.log1p(u) + before * np.log1p(-_BETS)[:, None] + after * np.log1p(-_BETS)
         multiples = n_cells[times % k == 0].sum()
         together = multiples * np.log1p(_BETS) + (n_cells.sum() - multiples) * np.log1p(-_BETS)
-        # 1 / (k (k + 1)) adds up to 1/2.
+        # The weights 1 / (k (k + 1)) sum to 1/2.
         if max(float(shown.max()), float(together.max())) >= needed + np.log(k * (k + 1)):
             return True
     return False

@@ -1,10 +1,10 @@
 """Intervals for the population behind weighted rows in independent clusters, by betting on sums of mean 0.
 
-Let cluster c (a row by itself is one) have the weight t_c of rows with s, in units of the largest total that a cluster
-of the frame could have, and the share r_c of it with s and x. At P(x|s) = p the sum of Z_c = (r_c - p) t_c has mean 0,
-the product of 1 + λ Z_c a mean of at most 1, and p is refused where it reaches 1/α. With λ = min(κ / √(p (1 - p)), 0.9
-/ p) all below a refused p is refused, too. The mean v of Σ t_c², which decides the best κ, is bounded first. What that
-assumes of the design and why it holds is proof 2 in docs/theory/proofs.md.
+Let cluster c (a row by itself is a cluster) have the weight t_c of rows with s, in units of the largest total that a
+cluster of the frame could have, and the share r_c of it with s and x. At P(x|s) = p the sum of Z_c = (r_c - p) t_c has
+mean 0, the product of 1 + λ Z_c a mean of at most 1, and p is refused where it reaches 1/α. With λ = min(κ / √(p (1 -
+p)), 0.9 / p) every value below a refused p is refused too. The mean v of Σ t_c², which decides the best κ, is bounded
+first. Proof 2 in docs/theory/proofs.md states the assumptions about the design and shows why this holds.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from sanitize.errors import InvalidParameter
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Totals of clusters that differ by no more are equal.
+# Totals of clusters that differ by less than this share count as equal.
 SAME_TOTAL = 1e-9
-# Sizes, and shares, that clusters are split between where they have more.
+# Grid sizes for totals and shares of clusters, used if there are more distinct values.
 _MOST_SIZES, _MOST_SHARES = 64, 16
-# Halvings of an interval in the search for an end of it.
+# Steps of the bisection that searches for a bound.
 _HALVINGS = 40
-# Largest share of itself that a bet can lose to one cluster.
+# Largest share of its stake that a bet can lose on one cluster.
 _MOST_LOST = 0.9
-# Bets by κ, and the shares of 1 that they start with: where v is not known, and around the best one.
+# Values of κ for bets and their shares of the initial stake: if v is unknown, and around the best κ.
 _WIDE = 2.0 ** np.arange(-1, 9), np.full(10, 0.1)
 _NEAR = 2.0 ** np.array([-1.25, 0, 1.25]), np.array([0.05, 0.9, 0.05])
-# Steps of P(A|s), at most, in the bound of the total variation, which is wider by the length of one.
+# Largest number of grid steps of P(A|s) in the bound of the total variation; one step is added to the bound.
 _STEPS = 1024
 
 
@@ -42,7 +42,7 @@ _STEPS = 1024
 class WeightedRows:
     """Rows of a sample: codes of (s, x), weights > 0, and clusters; ``repeats`` is the number of such samples.
 
-    Clusters have unequal totals, and the design does not say the largest, where ``is_largest_unknown``.
+    ``is_largest_unknown`` is True if clusters have unequal totals and the largest possible total was not given.
     """
 
     s: Codes
@@ -61,12 +61,12 @@ class WeightedRows:
         clusters: NDArray[np.generic] | None,
         largest: float | None = None,
     ) -> WeightedRows:
-        """Rows with a positive weight, in units of the largest total; codes are renumbered to those that occur.
+        """Keep rows with a positive weight, in units of the largest total; renumber codes to those that occur.
 
         Raises
         ------
         InvalidParameter
-            If a cluster has a larger total than the largest.
+            If a cluster has a larger total than ``largest``.
         """
         has_weight = weights > 0
         parts = s, x, np.arange(len(s)) if clusters is None else clusters
@@ -88,7 +88,7 @@ class WeightedRows:
         return counts * (self.repeats * len(self.s) / counts.sum())
 
     def bounds(self, level: float) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-        """Bounds of P(x|s), radius of P(.|s) in total variation, bounds of P(s): each errs with this probability."""
+        """Bounds of P(x|s), radii of P(.|s) in total variation and bounds of P(s); each fails with this probability."""
         n = self.repeats * (int(self.cluster.max()) + 1)
         secrets = [
             _Shares.from_rows(self.cluster[rows], self.x[rows], self.weights[rows], self.x.max() + 1, self.repeats)
@@ -104,7 +104,7 @@ class WeightedRows:
 class _Bets(NamedTuple):
     """Terms (r - p) t of cells, sorted by cell, with their counts, and each cell's p that makes the sum 0.
 
-    Bets have κ of shape (variances, bets), all of the former must refuse p and the latter do it together.
+    κ has shape (variances, bets): for every variance, the bets together must refuse p.
     """
 
     cell: Codes
@@ -133,7 +133,7 @@ class _Bets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """Clusters that have s, by size t and by a cell's share r of them.
+    """Numbers of clusters with a sensitive symbol s, by the cluster's total t and a cell's share r of that total.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class _Shares:
     shares : ndarray of shape (n_shares,)
         The first is 0.
     times : ndarray of shape (n_x, n_shares, n_sizes)
-        Clusters of each, split so that their sums of t and r are kept.
+        Number of clusters per cell, share and size, split over the grid so that their sums of t and r are kept.
     squares : ndarray of shape (n_sizes,)
         The same clusters, split so that the sum of t² is kept.
     center : ndarray of shape (n_x,)
@@ -192,8 +192,9 @@ class _Shares:
     def radius(self, level: float, variance: Vector) -> float:
         """Radius in total variation from the center, by bets on every set A of cells at once.
 
-        The largest share of A in the center whose bets do not refuse p = P(A|s) is at most that of a knapsack, filled
-        first with the cells that win least for their share. Between two p it is at most that of the larger one.
+        For p = P(A|s), the largest share in the center of a set A whose bets do not refuse p is at most that of a
+        fractional knapsack, filled first with the cells that win least for their share. Between two grid values of p,
+        the bound for the larger one holds.
         """
         n_x = len(self.center)
         if n_x == 1:
@@ -215,13 +216,13 @@ class _Shares:
 
 
 def _stakes(p: Vector, kappa: Vector) -> Vector:
-    """λ of each bet at each p, shape (..., len(p))."""
+    """Return λ of each bet at each p, shape (..., len(p))."""
     with np.errstate(divide="ignore"):
         return np.minimum(kappa[..., None] / np.sqrt(p * (1 - p)), _MOST_LOST / p)
 
 
 def _bet_grid(needed: float, variance: Vector) -> Vector:
-    """Grid of κ around the best values at both ends of v, for bets that must win this much."""
+    """Return κ around its best values at both bounds of v, for bets that must win ``needed`` nats."""
     return np.sqrt(2 * (needed - np.log(_NEAR[1].max())) / variance) * _NEAR[0]
 
 
@@ -234,7 +235,7 @@ def _nodes(values: Vector, most: int) -> Vector:
 
 
 def _bracket_values(values: Vector, nodes: Vector) -> list[tuple[Codes, Vector]]:
-    """The two nodes around each value, and the weights that make the value their mean."""
+    """Return the two nodes around each value, and the weights with which their mean is the value."""
     above = np.searchsorted(nodes, values)
     below = np.maximum(above - 1, 0)
     gap = nodes[above] - nodes[below]
