@@ -1,7 +1,7 @@
-"""Products, inverses, logarithms and powers in a fixed order of operations: all processors give the same digits.
+"""Products, inverses, logarithms and powers in a fixed order of operations, with the same digits on all processors.
 
-Of two candidates that are equal but for rounding, last digits choose. Those of BLAS, of LAPACK and of NumPy's vector
-instructions depend on the processor; additions, products and quotients of doubles do not.
+The last digits decide between two candidates that are equal up to rounding. With BLAS, LAPACK and NumPy's vector
+instructions these digits depend on the processor; with additions, products and quotients of doubles they do not.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from scipy.special import exp10
 from sanitize._util.checks import Codes, Mask, Vector, exp
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 
-# Of the series of log x = 2 artanh((x - 1) / (x + 1)), for x between this root of 1/2 and its double.
+# Constants of the series log x = 2 artanh((x - 1) / (x + 1)), for x between the root of 1/2 and twice that root.
 _ROOT, _TERMS, _LN_2 = 0.7071067811865476, 11, 0.6931471805599453
 LN_10 = 2.302585092994046
 
-# e to each number of an array, by the function of Python: for the few limits of a budget.
+# e to the power of each number of an array, by Python's own function; used for the few limits of a budget.
 exp_each = np.vectorize(exp, otypes=[np.float64])
 
 
 def product(a: Vector, b: Vector) -> Vector:
-    """A @ b of arrays (..., m) and (m,) or (m, n)."""
+    """Matrix product a @ b of arrays (..., m) and (m,) or (m, n)."""
     return np.asarray(np.einsum("...m,m->..." if b.ndim == 1 else "...m,mn->...n", a, b))
 
 
 def log(x: Vector) -> Vector:
-    """Natural logarithms; numbers below the least positive double get its logarithm."""
+    """Natural logarithms; numbers below 1e-300 get the logarithm of 1e-300."""
     share, power = np.frexp(np.maximum(x, SMALLEST_POSITIVE))
     is_low = share < _ROOT
     share *= 1.0 + is_low
@@ -44,14 +44,14 @@ def log(x: Vector) -> Vector:
 
 
 def power(x: Vector, order: float) -> Vector:
-    """Powers of numbers >= 0."""
+    """Raise numbers >= 0 to the power ``order``."""
     if order in {0.5, 1.0, 2.0}:
-        return np.asarray(x**order)  # NumPy takes roots and products of these
+        return np.asarray(x**order)  # NumPy computes these as roots and products
     return np.where(x == 0, 0.0, exp10(log(x) * (order / LN_10)))
 
 
 def entr(x: Vector) -> Vector:
-    """Entries of entropy, -x log x, of any shape; 0 at 0 and at negative numbers left by rounding."""
+    """Terms -x log x of an entropy, for x of any shape; 0 at 0 and at negative numbers left by rounding."""
     x = np.maximum(x, 0.0)
     return np.asarray(0.0 - x * log(x))
 
@@ -62,9 +62,10 @@ def reduce_axis(ufunc: np.ufunc, values: Vector, axis: int = 1) -> Vector:
 
 
 def basis_inverses(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
-    """Inverses of K choices of m columns, shape (K, m, m), zeros where singular; and a mask of the regular ones.
+    """Invert K choices of m columns; return inverses (K, m, m), zeros where singular, and a mask of regular ones.
 
-    By Gauss and Jordan, with the largest pivot. Columns of one entry, as slacks are, come first and cost nothing.
+    The method is Gauss-Jordan elimination with the largest pivot. Columns with a single entry, such as slacks, are
+    eliminated first and cost nothing.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def basis_inverses(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
     rows, every = np.argsort(place, axis=1, kind="stable"), np.arange(k)
     wide = np.concatenate([matrix[rows[:, :, None], basis[:, None, :]], np.eye(n)[rows]], axis=2)
     scale = np.diagonal(wide, axis1=1, axis2=2)[:, :n_lone].copy()
-    regular = (scale != 0).all(axis=1)  # the same slack twice is none
+    regular = (scale != 0).all(axis=1)  # a basis with the same slack twice is singular
     wide[:, :n_lone] /= np.where(scale == 0, 1.0, scale)[:, :, None]
     for x in range(n_lone, n):
         top = x + np.abs(wide[:, x:, x]).argmax(axis=1)

@@ -15,12 +15,12 @@ from sanitize.errors import InvalidDistribution, InvalidParameter, SanitizeError
 
 T = TypeVar("T")
 
-# Arrays as signatures name them: numbers, places and yes or no.
+# Array types for signatures: numbers, positions and truth values.
 Vector = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# What an index of an array, and so a count of rows or symbols, can hold.
+# Largest index of an array, and so largest count of rows or symbols.
 _LARGEST_COUNT = (1 << 63) - 1
 
 
@@ -51,7 +51,7 @@ def doubles(values: object, error: SanitizeError) -> NDArray[np.float64]:
 
 
 def short_repr(value: object) -> str:
-    """Value as an error quotes it, cut short; Python refuses to format integers of thousands of digits."""
+    """Value as quoted in an error; huge integers are described, because Python refuses to format them."""
     longest = 60
     if is_whole(value) and abs(int(value)) >= 10**longest:
         return f"a whole number of more than {longest} digits"
@@ -64,7 +64,7 @@ def check_number(name: str, value: object, legal: str, holds: Callable[[float], 
     Raises
     ------
     InvalidParameter
-        If it is not a real number, no double can hold it, or the condition fails, as every comparison with NaN does.
+        If the value is not a real number, no double can hold it, or it fails the test, as NaN does in every comparison.
     """
     amount = double(value) if is_number(value) else None
     if amount is None or not holds(amount):
@@ -78,7 +78,7 @@ def number(name: str, value: object, low: float, high: float) -> float:
     Raises
     ------
     InvalidParameter
-        If it is not a real number, is NaN, or lies outside the range.
+        If the value is not a real number, is NaN, or lies outside the range.
     """
     if not is_number(value):
         raise InvalidParameter(f"{name} must be a number between {low:g} and {high:g}, got {type(value).__name__}")
@@ -95,7 +95,7 @@ def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT)
     Raises
     ------
     InvalidParameter
-        If it is not a whole number, is too small or too large.
+        If the value is not a whole number, or is too small or too large.
     """
     if is_whole(value) and low <= int(value) <= high:
         return int(value)
@@ -105,12 +105,12 @@ def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT)
 
 
 def check_choice(name: str, value: object, *legal: str) -> None:
-    """Refuse a value that is none of the listed words.
+    """Refuse a value that is not one of the listed words.
 
     Raises
     ------
     InvalidParameter
-        If it is not one of them.
+        If the value is not one of the words.
     """
     if value not in legal:
         *choices, last = map(repr, legal)
@@ -123,7 +123,7 @@ def as_list(name: str, values: Iterable[T]) -> list[T]:
     Raises
     ------
     InvalidParameter
-        If they are no sequence, as when one value was passed where several are expected.
+        If the values are not iterable, for example if one number was passed where several are expected.
     """
     try:
         return list(values)
@@ -132,7 +132,7 @@ def as_list(name: str, values: Iterable[T]) -> list[T]:
 
 
 def or_infinity(function: Callable[[float], float], value: float) -> float:
-    """Wrap a function of a number so that it returns infinity where a double overflows."""
+    """Apply a function to a number; return infinity if the result overflows a double."""
     try:
         return function(value)
     except OverflowError:
@@ -140,17 +140,17 @@ def or_infinity(function: Callable[[float], float], value: float) -> float:
 
 
 def exp(value: float) -> float:
-    """e**value, inf where a double cannot hold it."""
+    """Return e**value, or inf if a double cannot hold it."""
     return or_infinity(math.exp, value)
 
 
 def expm1(value: float) -> float:
-    """e**value - 1, inf where a double cannot hold it."""
+    """Return e**value - 1, or inf if a double cannot hold it."""
     return or_infinity(math.expm1, value)
 
 
 def non_negative(name: str, value: object) -> float:
-    """The value as a float of at least 0, infinity included.
+    """Return the value as a float if it is a number >= 0, infinity included; otherwise refuse it.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def non_negative(name: str, value: object) -> float:
 
 
 def positive(name: str, value: object) -> float:
-    """The value as a float above 0, infinity included.
+    """Return the value as a float if it is a number > 0, infinity included; otherwise refuse it.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def positive(name: str, value: object) -> float:
 
 
 def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
-    """Return a probability vector (n,): entries >= 0 that sum to 1.
+    """Return the values as a probability vector (n,); refuse entries < 0 or a sum other than 1.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
 
 
 def check_probabilities(p: Vector, name: str, advice: str = "") -> Vector:
-    """Return an array of probabilities of any shape: entries >= 0 that sum to 1.
+    """Return the values as probabilities of any array shape; refuse entries < 0 or a sum other than 1.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def check_probabilities(p: Vector, name: str, advice: str = "") -> Vector:
 
 
 def nats(name: str, value: object) -> float:
-    """A level in nats: a number >= 0, infinity included.
+    """Return a level in nats as a float if it is a number >= 0, infinity included; otherwise refuse it.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def nats(name: str, value: object) -> float:
 
 
 def probability(name: str, value: object) -> float:
-    """A probability: a number in [0, 1].
+    """Return a probability as a float if it is a number in [0, 1]; otherwise refuse it.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Values from outside as frozen structures, each of which declares its form once; the only import of msgspec.
+"""Checked reading of JSON and TOML values into frozen structures that declare their form; only import of msgspec.
 
-Fields are the keys, types say what may stand under each, and `__post_init__` refuses what types cannot say. What is
-read may hold data, so that no error quotes a value, nor a key that was not declared.
+The fields of a structure are the keys, the types give the allowed values, and `__post_init__` checks rules that types
+cannot express. The values may be data, so no error quotes a value or an undeclared key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Place = tuple[str | int, ...]
 T = TypeVar("T")
 Unset = msgspec.UnsetType
 
-# What reading a form raises: the library's refusals, and those of a form's own rules.
+# Errors that reading a form raises, from msgspec and from the rules of the forms themselves.
 _REFUSALS = (msgspec.MsgspecError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
 _LARGEST_WHOLE, LARGEST = (1 << 63) - 1, sys.float_info.max
 _FREE = "[...]"
@@ -38,26 +38,25 @@ _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 
 
 class _Key(str):
-    """A key outside the declared form, such as a column name; errors do not show it."""
+    """Key that the form does not declare, such as a column name; errors do not show it."""
 
     __slots__ = ()
 
 
 class SchemaError(ValueError):
-    """Error for values that depart from their form.
+    """Error for values that do not fit their form.
 
     Attributes
     ----------
     what : str
-        What is wrong at that place; it quotes no value.
+        Description of the fault, which quotes no value.
     path : tuple of str and int
-        Keys and positions that lead to it.
+        Keys and positions that lead to the fault.
     fault : {"wrong", "missing", "unknown", "rule"}
     extra : dict
-        What was said of the field beside its type, what it ``must`` be, or one of which ``words``; of an unknown key
-        those that are ``known``.
+        Notes on the field: what it ``must`` be, or the allowed ``words``; for an unknown key, the ``known`` keys.
     value : object
-        What stands there, or an unknown key: not for messages about data.
+        The faulty value or the unknown key; not to be shown in messages about data.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class SchemaError(ValueError):
 
 
 def field_note(must: str = "", advice: str = "", **limits: Any) -> Meta:
-    """Return the metadata of a field: what errors say it must be and what to do, and its limits."""
+    """Return the metadata of a field: what it must be and the advice, both for errors, and its limits."""
     return Meta(extra={"must": must, "advice": advice}, **limits)
 
 
@@ -88,18 +87,18 @@ Number = Annotated[Finite | Literal["inf", "-inf"], field_note("a number, 'inf' 
 Share = Annotated[float, field_note("a share between 0 and 1", ge=-1e-9, le=1 + 1e-9)]
 Cell = Annotated[int, field_note(ge=-_LARGEST_WHOLE, le=_LARGEST_WHOLE)] | Finite | str | None
 Version1 = Annotated[Literal[1], field_note("1, the version of this form that this library reads")]
-_Ratio = Annotated[str, field_note("a fraction", pattern=r"^\d{1,20}(/\d{1,20})?\Z")]  # others could take hours to read
+_Ratio = Annotated[str, field_note("a fraction", pattern=r"^\d{1,20}(/\d{1,20})?\Z")]  # longer ones take hours to read
 Digest = Annotated[str, field_note("64 hexadecimal digits", pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class Declared(Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of all forms."""
+    """Base class of all forms."""
 
 
 def form(name: str = "Form", tag: tuple[str, str] | tuple[None, None] = (None, None), /, **fields: Any) -> Any:
-    """Make a form without rules from its fields: a type for each, or a type and its default.
+    """Make a form without rules from its fields; each field is a type, or a type and a default.
 
-    The tag is the key, and the word under it, by which forms are told from one another.
+    The tag is a key and the word under it, which distinguish this form from others.
     """
     entries = [(key, *(kind if isinstance(kind, tuple) else (kind,))) for key, kind in fields.items()]
     settings: dict[str, Any] = {"bases": (Declared,), "frozen": True, "kw_only": True, "forbid_unknown_fields": True}
@@ -117,7 +116,7 @@ def field_notes(structure: Any) -> dict[str, dict[str, Any]]:
 
 
 def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None:
-    """Refuse values that pass their types but break a rule; for a form's `__post_init__`."""
+    """Raise a SchemaError if a rule does not hold; for rules in a form's `__post_init__` that types cannot express."""
     if not holds:
         raise SchemaError(what, path)
 
@@ -129,12 +128,12 @@ def read(form: type[T], values: Any) -> T:
     ----------
     form : type
     values : object
-        Nothing is taken for something else: no text for a number, no boolean for an integer.
+        Values to read. No type is converted to another: a text is not a number, and a boolean is not an integer.
 
     Raises
     ------
     SchemaError
-        At the first place that does not fit.
+        If a value does not fit its form; the error describes the first such place.
     """
     try:
         return msgspec.convert(values, form, dec_hook=_no_structure)
@@ -148,7 +147,7 @@ def read_sealed(form: type[T], text: str | bytes) -> T:
     Raises
     ------
     SchemaError
-        If it is no JSON that says one thing only, does not fit its form, or was changed.
+        If the text is not unambiguous JSON, does not fit its form, or was changed after sealing.
     """
     try:
         state = strict_json(text)
@@ -165,13 +164,13 @@ def read_sealed(form: type[T], text: str | bytes) -> T:
 
 
 def seal_text(value: Any, indent: int | None = 1) -> str:
-    """Return a form as text, sealed; see `read_sealed`."""
+    """Return a structure as text with a seal; see `read_sealed`."""
     state = to_builtin(value)
     return json.dumps(state | {"sha256": compute_seal(state)}, indent=indent, allow_nan=False) + "\n"
 
 
 def to_builtin(value: Any) -> Any:
-    """Convert a structure and everything in it to plain values, which `read` takes back."""
+    """Convert a structure and everything in it to plain values, from which `read` restores it."""
     return msgspec.to_builtins(value, enc_hook=_plain)
 
 
@@ -206,7 +205,7 @@ def _wrong(form: Any, value: Any, path: Place) -> SchemaError:
 
 
 def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> SchemaError:
-    """Find the fault of an object when each of its values fits."""
+    """Find the fault of an object of which every single value fits."""
     fields = msgspec.structs.fields(structure)
     tag_field = structure.__struct_config__.tag_field
     names = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]
@@ -226,7 +225,7 @@ def _by_rule(cause: Exception | None, path: Place) -> SchemaError:
 
 
 def _refusal(value: Any, form: Any) -> Exception | None:
-    """Return the error that reading raises, by the rule that was broken; None if there is none."""
+    """Return the error that reading a value raises, or its cause if a rule was broken; None if the value fits."""
     try:
         msgspec.convert(value, form, dec_hook=_no_structure)
     except _REFUSALS as error:
@@ -235,7 +234,7 @@ def _refusal(value: Any, form: Any) -> Exception | None:
 
 
 def _parts(value: Any, form: Any) -> Iterator[tuple[str | int, Any, Any]]:
-    """Yield the parts of a value by key, and the form of each."""
+    """Yield the key, value and form of each part of a value."""
     for member in _members(_bare(form)[0]):
         inner = get_args(member)
         if isinstance(value, dict) and _is_structure(member) and _is_tagged(value, member):
@@ -294,7 +293,7 @@ def _must(form: Any) -> str:
     return _WORDS.get(kind, "an object" if kind is dict or _is_structure(kind) else "what was written there")
 
 
-# ------------------------------------------------------------------------------------------- what is no structure
+# ------------------------------------------------------------------------------------------- arrays, fractions
 
 
 def _no_structure(kind: Any, value: Any) -> Any:
@@ -318,11 +317,11 @@ def _plain(value: Any) -> Any:
         content = np.packbits(value) if value.dtype == bool else value.astype(value.dtype.newbyteorder("<"))
         kind = value.dtype.newbyteorder("<").str
         return to_builtin(_Packed(kind, value.shape, np.ascontiguousarray(content).tobytes()))
-    return str(value) if isinstance(value, Fraction) else value.item()  # of a number of NumPy
+    return str(value) if isinstance(value, Fraction) else value.item()  # a NumPy number
 
 
 class _Packed(Declared, frozen=True):
-    """An array of numbers as JSON has it: NumPy's name of its type, and its bytes, with eight booleans per byte."""
+    """Array of numbers in JSON: NumPy's name of the type, the shape, and the bytes, with eight booleans per byte."""
 
     type: Annotated[str, field_note("a type of numbers", pattern=r"^(\|b1|\|[iu]1|<[iuf][248])\Z")]
     shape: tuple[Count, ...]

@@ -1,4 +1,4 @@
-"""Files written by a run: files, folders and streams that appear together when it ends well, or not at all."""
+"""Outputs of a run: files, folders and streams that appear together if the run succeeds, or not at all."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from typing import Any, BinaryIO
 from sanitize._util.system import BINARY, HAS_LOCKS, defer_signals, sync_folder, take_lock, umask
 from sanitize.errors import SanitizeError, TargetError, TargetExists
 
-# Characters of a name that a hidden one repeats.
+# Characters of a file's name that its hidden name repeats.
 NAME_CHARACTERS = 100
 STREAM = Path("the output stream")
 
 
 @contextlib.contextmanager
 def outputs() -> Iterator[Outputs]:
-    """Collect all files written in the block: they appear if it ends well; otherwise existing files are unchanged."""
+    """Collect all files written in the block: they appear if the block succeeds; otherwise nothing on disk changes."""
     batch = Outputs()
     try:
         try:
@@ -37,13 +37,13 @@ def outputs() -> Iterator[Outputs]:
             raise
         finally:
             batch._discard()
-    finally:  # an interruption may have cut the other one off
+    finally:  # an interruption may have cut the first call off
         batch._discard()
 
 
 @contextlib.contextmanager
 def new_file(path: Path, *, replaces: bool = True) -> Iterator[BinaryIO]:
-    """Open a stream for a single file, which appears when the block ends well; see `Outputs.file`."""
+    """Open a stream for a single file, which appears if the block succeeds; see `Outputs.file`."""
     with outputs() as batch, batch.file(path, replaces=replaces) as stream:
         yield stream
 
@@ -54,7 +54,7 @@ def write_text(text: str, path: str | os.PathLike[str] | None) -> str:
     Raises
     ------
     TargetError
-        If that fails; what was there is still there, whole.
+        If the file cannot be written; an existing file is then unchanged.
     """
     if path is not None:
         with outputs() as batch:
@@ -63,19 +63,19 @@ def write_text(text: str, path: str | os.PathLike[str] | None) -> str:
 
 
 def json_text(values: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """Values as JSON; characters outside ASCII are escaped, so that no name can send commands to a terminal."""
+    """Return values as JSON, written to a path if given; non-ASCII is escaped so that no name controls a terminal."""
     return write_text(json.dumps(values, indent=2, allow_nan=False) + "\n", path)
 
 
 class Outputs:
-    """Files, folders and streams of one run; made by `outputs`.
+    """Files, folders and streams of one run, created by `outputs`.
 
     Attributes
     ----------
     during : ExitStack
-        What is open until all of it has appeared, and is told if it does not.
+        Contexts that stay open until all outputs have appeared, and that receive the exception if they do not.
     are_there : bool
-        Whether it has.
+        True if all outputs have appeared.
     """
 
     def __init__(self) -> None:
@@ -90,8 +90,8 @@ class Outputs:
     def file(self, path: Path, *, private: bool = False, replaces: bool = True) -> Iterator[BinaryIO]:
         """Open a stream for a file; only its owner can read a private one.
 
-        A file that does not replace another only takes a free name. Where the system allows it, the file
-        has no name at all until it appears, so that even a killed process leaves nothing behind.
+        With ``replaces=False`` the file takes its name only if no other file has it. On systems that allow unnamed
+        files, the file has no name until it appears, so that even a killed process leaves nothing behind.
         """
         with self._new(path, replaces=replaces) as entry:
             with writing(path):
@@ -100,17 +100,17 @@ class Outputs:
             yield stream
             with writing(path):
                 stream.flush()
-                if hasattr(os, "fchmod"):  # elsewhere a folder's rights are those of its files
+                if hasattr(os, "fchmod"):  # on other systems, files have the rights of their folder
                     os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~umask())
                 os.fsync(stream.fileno())
 
     def text(self, path: Path, text: str, *, private: bool = True, replaces: bool = True) -> None:
-        """Write a whole file of text."""
+        """Write a text as a whole file."""
         with self.file(path, private=private, replaces=replaces) as stream, writing(path):
             stream.write(text.encode("utf-8"))
 
     def home(self, path: Path) -> None:
-        """Make the folder for a file, for its owner only, if just that folder is missing."""
+        """Make the folder of a file, readable by its owner only, if only that folder is missing."""
         with writing(path.parent):
             if not path.parent.exists() and path.parent.parent.is_dir():
                 path.parent.mkdir(mode=0o700)
@@ -118,7 +118,7 @@ class Outputs:
 
     @contextlib.contextmanager
     def folder(self, path: Path, *, replaces: bool = True) -> Iterator[Path]:
-        """Make a folder to put files into, under a temporary name."""
+        """Make a folder under a temporary name, and yield its path to put files into."""
         with self._new(path, replaces=replaces, is_folder=True) as entry:
             with writing(path):
                 while True:
@@ -133,7 +133,7 @@ class Outputs:
 
     @contextlib.contextmanager
     def stream(self, stream: BinaryIO) -> Iterator[BinaryIO]:
-        """Return a stream whose whole content is passed to another stream after all files have appeared."""
+        """Yield a buffer whose whole content is passed to a stream after all files have appeared."""
         with writing(STREAM):
             buffer = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it is closed with all others
         self._held.append(buffer)
@@ -165,14 +165,14 @@ class Outputs:
         with defer_signals():
             try:
                 for number, entry in reversed(list(enumerate(self._unnamed))):
-                    # Nothing can fail after the last one, which may so be replaced in one step.
+                    # Nothing can fail after the last file, so that file is replaced in one step without a backup.
                     entry.take_name(comes_back=number > 0 or bool(self._streams))
             except BaseException:
                 self._withdraw()
                 raise
             self.are_there = not self._streams
             for folder in {entry.path.parent for entry in self._unnamed}:
-                with contextlib.suppress(OSError):  # everybody sees the names by now
+                with contextlib.suppress(OSError):  # the names are visible already
                     sync_folder(folder)
 
     def _send(self) -> None:
@@ -182,7 +182,7 @@ class Outputs:
                     buffer.seek(0)
                     shutil.copyfileobj(buffer, stream, 1 << 20)
                     stream.flush()
-            except BrokenPipeError:  # a reader who has seen enough is no error
+            except BrokenPipeError:  # it is no error if the reader stops early
                 self.are_there = True
                 raise
         self.are_there = True
@@ -201,27 +201,27 @@ class Outputs:
                 with contextlib.suppress(OSError):
                     buffer.close()
             for folder in () if self.are_there else self._homes:
-                with contextlib.suppress(OSError):  # somebody may have put something there
+                with contextlib.suppress(OSError):  # the folder may no longer be empty
                     folder.rmdir()
 
 
 @dataclass(eq=False)
 class _Unnamed:
-    """A file or folder that does not have its final name yet.
+    """File or folder that does not have its final name yet.
 
     Attributes
     ----------
     path : Path
-        The name that it shall have.
+        The final name.
     replaces : bool
-        Whether it may take a name that is taken.
+        True if it may replace an existing file or folder.
     is_folder : bool
     hidden : Path or None
-        Its name until then; None for a file that has none.
+        Temporary name; None for a file without a name.
     old : Path or None
-        Hidden name of what it replaced.
+        Hidden name of the file or folder that it replaced.
     has_name : bool
-        Whether it has it after all.
+        True once it has its final name.
     """
 
     path: Path
@@ -236,8 +236,8 @@ class _Unnamed:
     def open(self) -> BinaryIO:
         """Open a file in the folder of its path, for its owner only; without a name where the system supports that."""
         flag = getattr(os, "O_TMPFILE", None)
-        if flag is not None and os.path.isdir("/proc/self/fd"):  # a Path raises where nobody may look
-            with contextlib.suppress(OSError):  # not every file system has unnamed files
+        if flag is not None and os.path.isdir("/proc/self/fd"):  # Path.is_dir raises if access is denied
+            with contextlib.suppress(OSError):  # some file systems have no unnamed files
                 self._stream = os.fdopen(os.open(self.path.parent, flag | os.O_RDWR, 0o600), "wb")
                 return self._stream
         self.hidden = hidden_name(self.path)
@@ -250,8 +250,8 @@ class _Unnamed:
         return self.hidden or Path(self._by_number())
 
     def claim(self, hidden: Path) -> bool:
-        """Return whether we hold the lock of a hidden name: another process may have removed it as stale before."""
-        if not HAS_LOCKS:  # there nothing that is open takes another name
+        """Lock a hidden name; return False if another process has locked it or removed it as stale."""
+        if not HAS_LOCKS:  # without locks, an open file cannot be renamed
             return True
         self._claims.append(os.open(hidden, os.O_RDONLY))
         return take_lock(self._claims[-1]) and hidden.exists()
@@ -288,12 +288,12 @@ class _Unnamed:
     def discard(self) -> None:
         """Delete all files with hidden names."""
         if self._stream is not None:
-            with contextlib.suppress(OSError):  # a full disk refuses what was not yet written a second time
+            with contextlib.suppress(OSError):  # on a full disk, closing fails again
                 self._stream.close()
         for place in filter(None, (self.hidden, self.old)):
             gone = place
             if place.is_dir():
-                # A worker may still be writing; under another name the folder is out of its reach.
+                # A worker may still be writing into the folder; under another name the worker cannot reach it.
                 with contextlib.suppress(OSError):
                     gone = place.rename(place.with_name(f"{place.name}.gone"))
                 shutil.rmtree(gone, ignore_errors=True)
@@ -308,7 +308,7 @@ class _Unnamed:
         return f"/proc/self/fd/{self._stream.fileno()}"
 
     def _link(self, name: Path) -> None:
-        """Link the file under a new hidden name."""
+        """Link the file under a new name."""
         if self.hidden is not None:
             os.link(self.hidden, name)
             return
@@ -327,7 +327,7 @@ class _Unnamed:
             self.old = hidden_name(self.path, "old")
             try:
                 os.link(self.path, self.old)
-            except OSError:  # not every file system has files of two names
+            except OSError:  # some file systems have no hard links
                 shutil.copy2(self.path, self.old)
             self.claim(self.old)
         os.replace(self.hidden, self.path)
@@ -337,7 +337,7 @@ class _Unnamed:
         if not self.path.exists():
             try:
                 os.replace(self.hidden, self.path)
-            except OSError as error:  # somebody was quicker than the look
+            except OSError as error:  # another process took the name after the check
                 taken = (errno.ENOTEMPTY, errno.EEXIST, *(() if self.replaces else (errno.ENOTDIR,)))
                 if error.errno not in taken:
                     raise
@@ -360,12 +360,12 @@ class _Unnamed:
 
 
 def temporary_place() -> str:
-    """Folder for files without a name, or for files that are deleted soon.
+    """Return the folder for temporary files.
 
     Raises
     ------
     TargetError
-        If there is none.
+        If no folder for temporary files can be written to.
     """
     try:
         return tempfile.gettempdir()
@@ -374,13 +374,13 @@ def temporary_place() -> str:
 
 
 def hidden_name(path: Path, kind: str = "tmp") -> Path:
-    """Unused name next to the path, which shows what the file is for."""
+    """Return an unused hidden name in the same folder, which contains the name of the file."""
     return path.with_name(f".{path.name[:NAME_CHARACTERS]}.{secrets.token_hex(4)}.{kind}")
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn file system errors while writing into a TargetError that says which files remain."""
+    """Turn file system errors while writing into a TargetError, which says that nothing was written."""
     try:
         yield
     except (SanitizeError, BrokenPipeError):
@@ -388,5 +388,5 @@ def writing(path: Path) -> Iterator[None]:
     except PermissionError:
         raise TargetError(f"{path.parent} may not be written to; nothing was written") from None
     except OSError as error:
-        reason = error.strerror or "its store refuses"  # Arrow's errors have no number, and quote addresses
+        reason = error.strerror or "its store refuses"  # Arrow's errors have no strerror and quote addresses
         raise TargetError(f"{path.name} cannot be written ({reason}); nothing was written") from None

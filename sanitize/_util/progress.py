@@ -1,7 +1,7 @@
 """Progress of long work, on standard error; the only import of tqdm.
 
-Work of steps reports through `progress`. Work on rows calls `advance`, wherever it is, and whoever wants to know
-listens with `told` around it, as `shown` does; `begin` says before a pass how many there will be.
+Work in steps reports through `progress`. Work on rows calls `begin` before each pass, with the number of rows, and
+`advance` after each batch. `notify_rows` passes both on to a caller's functions, as `show_progress` does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROWS = "{desc}: {percentage:.0f} % of {total_fmt}, {elapsed} gone, about {remai
 
 
 def _unheard(n_rows: int | None) -> None:
-    """Ignore progress when nobody listens."""
+    """Ignore progress; used if no listener is set."""
 
 
 _HEARD: ContextVar[tuple[Listener, Starter]] = ContextVar("heard", default=(_unheard, _unheard))
@@ -26,9 +26,9 @@ _HEARD: ContextVar[tuple[Listener, Starter]] = ContextVar("heard", default=(_unh
 
 @contextmanager
 def progress(title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
-    """Yield a function to call after every step, with the state of the work in words.
+    """Yield a function to call after every step with a description of the state of the work.
 
-    Of so many steps in total the time that is left is shown.
+    If the total number of steps is given, the remaining time is shown.
     """
     layout = "{desc}: {n} steps, {elapsed}{postfix}"
     if total is not None:
@@ -45,7 +45,7 @@ def progress(title: str, total: int | None = None) -> Iterator[Callable[[str], N
 
 @contextmanager
 def show_progress() -> Iterator[None]:
-    """Show how many rows of each pass are done, and the time left if their number is known."""
+    """Show how many rows of each pass are done, and the remaining time if the number of rows is known."""
     with _bar(desc="rows", unit="", unit_scale=True, ascii=True, ncols=60) as bar:
         if bar is None:
             yield
@@ -61,7 +61,7 @@ def show_progress() -> Iterator[None]:
 
 @contextmanager
 def notify_rows(listener: Listener, starter: Starter = _unheard) -> Iterator[None]:
-    """Call ``listener`` with the rows of every batch in the block, ``starter`` with the rows of a pass, if known."""
+    """Call ``listener`` with the number of rows of each batch, ``starter`` with that of each pass (None: unknown)."""
     token = _HEARD.set((listener, starter))
     try:
         yield
@@ -70,7 +70,7 @@ def notify_rows(listener: Listener, starter: Starter = _unheard) -> Iterator[Non
 
 
 def begin(n_rows: int | None) -> None:
-    """Begin a pass over this many rows; None if their number is unknown."""
+    """Report that a pass over this many rows begins; None if their number is unknown."""
     _HEARD.get()[1](n_rows)
 
 
@@ -81,11 +81,11 @@ def advance(n_rows: int) -> None:
 
 @contextmanager
 def _bar(**settings: Any) -> Iterator[Any]:
-    """Make a bar of tqdm that does not appear in quick runs; None if standard error is no terminal."""
+    """Yield a tqdm bar that appears only in slow runs; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    from tqdm import tqdm  # nobody else pays for loading it
+    from tqdm import tqdm  # loaded only if a bar is shown
 
     with tqdm(**settings, delay=2.0, file=sys.stderr, leave=False) as bar:
         yield bar

@@ -1,7 +1,7 @@
-"""Reading of texts and files that others may have written: strict JSON, arrays as text, and digests.
+"""Safe reading of texts and files from outside: strict JSON, arrays as text, and digests.
 
-Arrow's format is made for memory that is trusted: its functions follow offsets as they are, and a damaged array ends
-the process. So what is read is validated in full first, and never unpacked: a few bytes could unfold to gigabytes.
+Arrow's format assumes trusted memory: its functions follow offsets unchecked, so a damaged array can crash the process.
+So arrays are fully validated first, and compressed arrays are refused because a few bytes could expand to gigabytes.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from sanitize.errors import SourceError
 
 
 class NotStrict(ValueError):
-    """Reason why a text is refused; it quotes nothing of the text."""
+    """Error for a text that is refused; its message quotes nothing of the text."""
 
 
 def strict_json(text: str | bytes) -> Any:
     """Parse a JSON text; refuse repeated names in an object and numbers too large for a double.
 
-    Readers differ in which of two equal names they take, so that such a text could show one thing and hide another.
+    JSON readers differ in which of two equal names they use, so a text with both could show one value and hide another.
 
     Raises
     ------
     NotStrict
-        If it is not such a text.
+        If the text is not such JSON.
     """
     try:
         words = text.decode("utf-8") if isinstance(text, bytes) else text
         return json.loads(words, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
     except NotStrict:
         raise
-    except (TypeError, ValueError, RecursionError):  # the error's own words would quote the text
+    except (TypeError, ValueError, RecursionError):  # the error's message would quote the text
         raise NotStrict("the text is not JSON, or not in UTF-8") from None
 
 
 def compute_seal(state: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical form of all fields except the seal, ``sha256``."""
+    """Return the SHA-256 digest of the canonical form of all fields except the seal itself, ``sha256``."""
     body = {name: value for name, value in state.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -69,9 +69,9 @@ def _finite(digits: str) -> float:
 
 
 def path_digest(path: Path) -> str:
-    """Digest ``sha256:`` and 64 digits: of a file's bytes, or of the list of a folder's files with their digests.
+    """Return ``sha256:`` and the digest of a file's bytes, or of the list of a folder's files with their digests.
 
-    A folder's is what ``sha256sum`` gives of the lines that ``sha256sum`` prints of its files, sorted by name.
+    The list of a folder has the lines that ``sha256sum`` prints for its files, sorted by name.
     """
     try:
         if path.is_dir():
@@ -89,7 +89,7 @@ def _file_digest(file: Path) -> str:
 
 
 def pack_array(values: pa.Array) -> str:
-    """Write an array of any type as text, without loss."""
+    """Return an array of any type as text, without loss."""
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([values], names=["v"])
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -103,7 +103,7 @@ def unpack_array(text: str) -> pa.Array:
     Raises
     ------
     ValueError
-        If it is not the text of one array, is damaged, or compressed.
+        If the text is not that of one array, or the array is damaged or compressed.
     """
     try:
         content = pa.py_buffer(base64.b64decode(text, validate=True))
@@ -113,7 +113,7 @@ def unpack_array(text: str) -> pa.Array:
         (root,) = struct.unpack_from("<I", metadata)
         place = _field(metadata, root, 2)
         (step,) = struct.unpack_from("<I", metadata, place)
-        is_compressed = _field(metadata, place + step, 3) > 0  # whether the buffers say so
+        is_compressed = _field(metadata, place + step, 3) > 0  # the message declares compressed buffers
         (batch,) = [] if is_compressed else pa.ipc.open_stream(content)
         (column,) = batch.columns
         column.validate(full=True)
@@ -123,7 +123,7 @@ def unpack_array(text: str) -> pa.Array:
 
 
 def _field(metadata: bytes, table: int, number: int) -> int:
-    """Position of a field in a flatbuffer table; 0 if the table lacks it."""
+    """Return the position of a field in a flatbuffer table, or 0 if the table lacks the field."""
     (back,) = struct.unpack_from("<i", metadata, table)
     (size,) = struct.unpack_from("<H", metadata, table - back)
     if 4 + 2 * number >= size:

@@ -1,7 +1,7 @@
 """Services of the operating system: threads, file locks, folders on disk, the file mask, delayed signals.
 
-Windows has no locks that another name leaves in place, and renames nothing that is open: there, what a killed run left
-stays until it is taken away by hand.
+On Windows, locks do not survive renaming and open files cannot be renamed; files left by a killed run stay there until
+somebody deletes them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None
-BINARY = getattr(os, "O_BINARY", 0)  # without it Windows writes two bytes for the end of a line
+BINARY = getattr(os, "O_BINARY", 0)  # otherwise Windows writes two bytes for a line end
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 def n_workers(workers: int | None) -> int:
-    """Number of threads: as requested, or one for each core that this process may use."""
+    """Return the number of threads: the requested number, or one for each core that this process may use."""
     if workers is not None:
         return whole_number("workers", workers, 1)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -42,11 +42,11 @@ def n_workers(workers: int | None) -> int:
 def ordered_map(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:
     """Apply ``work`` to every item in threads; the results keep the order of the items.
 
-    Arrow and NumPy release the interpreter's lock while they read, look up and count, so threads are enough. What comes
-    out does not depend on the number of threads: results are taken in order, and so is the first error.
+    Arrow and NumPy release the interpreter's lock while they read, look up and count, so threads are enough. The
+    outcome does not depend on the number of threads, because results and errors are taken in order.
 
-    At most one item more than ``workers`` is in work or done and not yet taken: a thread that is done goes on while the
-    next item is made, and memory does not grow with their number.
+    At most ``workers`` + 1 items are in work, or done and not yet taken. So a thread that has finished can go on while
+    the next item is read, and memory does not grow with the number of items.
     """
     if workers == 1:
         yield from map(work, items)
@@ -56,9 +56,9 @@ def ordered_map(work: Callable[[Item], Result], items: Iterable[Item], workers: 
         try:
             for item in items:
                 done = [waiting.popleft().result()] if len(waiting) > workers else []
-                # Whoever listens to progress listens to the threads too.
+                # The copied context lets listeners to progress hear from the threads too.
                 waiting.append(pool.submit(copy_context().run, work, item))
-                yield from done  # the next one is in work before this one is looked at
+                yield from done  # the next item is in work before this result is used
             while waiting:
                 yield waiting.popleft().result()
         finally:
@@ -67,7 +67,7 @@ def ordered_map(work: Callable[[Item], Result], items: Iterable[Item], workers: 
 
 
 def take_lock(descriptor: int) -> bool:
-    """Return whether we got the lock of an unfinished file or folder; it ends with the process."""
+    """Try to lock an unfinished file or folder until this process ends; return whether that succeeded."""
     try:
         if HAS_LOCKS:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,14 +77,14 @@ def take_lock(descriptor: int) -> bool:
 
 
 def wait_for_lock(descriptor: int) -> None:
-    """Wait until nobody else holds the lock of a file, and take it; it ends with the process."""
+    """Wait until no other process holds the lock of a file, and hold it until this process ends."""
     if HAS_LOCKS:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         return
     import msvcrt
 
     while True:
-        with contextlib.suppress(OSError):  # it gives up after ten tries, a second each
+        with contextlib.suppress(OSError):  # LK_LOCK gives up after ten tries, one per second
             msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
             return
 
@@ -101,7 +101,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def umask() -> int:
-    """Return the file mask of this process without changing it for a moment."""
+    """Return the file mask of this process, if possible without changing it for a moment."""
     with contextlib.suppress(OSError):
         state = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
         if match := re.search(r"^Umask:\s*([0-7]+)$", state, re.MULTILINE):
@@ -113,10 +113,10 @@ def umask() -> int:
 
 @contextlib.contextmanager
 def defer_signals() -> Iterator[None]:
-    """Delay Ctrl-C and SIGTERM until the block has ended; keep it short.
+    """Delay Ctrl-C and SIGTERM until the block has ended; the block should be short.
 
-    Python runs handlers in its main thread only, so no other thread is interrupted. A signal that is not handled in
-    Python ends the process, which nothing can put off.
+    Python runs handlers in its main thread only, so no other thread is interrupted. A signal without a Python handler
+    ends the process at once.
     """
     is_main = threading.current_thread() is threading.main_thread()
     came: list[tuple[int, Any]] = []

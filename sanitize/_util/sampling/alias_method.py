@@ -1,13 +1,13 @@
 """Walker's alias method in exact integers: a distribution cut into buckets of equal mass with at most two outputs each.
 
-A distribution over k outputs gets 2**m >= k buckets. Random bits choose a bucket, and further ones are compared with
-its threshold, so that a draw costs the same whatever the distribution.
+A distribution over k outputs gets 2**m >= k buckets. Random bits choose a bucket, and further bits are compared with
+the bucket's threshold, so that a draw costs the same for every distribution.
 
-A table of dense rows has alias buckets as wide as the word that decides, so that they stay in the cache. Where every
-output has a bucket, the first output of bucket j is j, which need not be stored. A bucket is one number: leading bits
-of its threshold, then m bits for its second output. The last m bits of a word choose the bucket, and the bits before
-them are compared with the threshold's, without being taken apart: the lower bits have no say unless the upper ones
-tie, and then more bits decide by the integers over 2**62. Tables of sparse rows are in `alias_table`.
+In a table of dense rows, a bucket is a number as wide as a random word, so that the table stays in the cache: leading
+bits of the threshold, then m bits for the second output. Every output has a bucket, so the first output of bucket j is
+j and need not be stored. The last m bits of a word choose the bucket, and the word and the bucket are compared as whole
+numbers: their lower bits decide only if the upper bits tie, and such draws are decided by more bits and the integers
+over 2**62. Tables of sparse rows are in `alias_table`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MOST_BITS = 30
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
-    """Buckets of all rows of a sparse matrix, one row after another.
+    """Alias buckets of all rows of a sparse matrix, one row after another.
 
     Attributes
     ----------
     bits : ndarray of int64, shape (n_rows,)
         m: the row has 2**m buckets.
     offset : ndarray of int64, shape (n_rows + 1,)
-        First bucket of each row.
+        Position of the first bucket of each row.
     threshold : ndarray of int64, shape (n_buckets,)
         Mass of the bucket's first output; the second has the rest of its 2**(scale_bits - m).
     first, second : ndarray of int32, shape (n_buckets,)
@@ -52,7 +52,7 @@ class Buckets:
     def from_rows(
         cls, indptr: NDArray[np.int64], weights: NDArray[np.int64], scale_bits: int, bits: NDArray[np.int64]
     ) -> Buckets:
-        """Buckets for rows of integers that sum to 2**scale_bits, 2**bits buckets per row."""
+        """Build buckets, 2**bits per row, for rows of integers that sum to 2**scale_bits."""
         if bits.max() > _MOST_BITS:
             raise InvalidChannel(f"a channel row has more than 2**{_MOST_BITS} outputs")
         sizes = np.diff(indptr)
@@ -67,22 +67,23 @@ class Buckets:
                 pmf = np.zeros((len(block), k), np.int64)
                 entry = np.arange(k) < sizes[block, None]
                 pmf[entry] = weights[(indptr[block, None] + np.arange(k))[entry]]
-                # Below this many rows of one size the plain loop builds buckets faster than the one in step over rows.
+                # For fewer rows of one size than this, the plain loop builds buckets faster than the loop over all rows
+                # in step.
                 make = _alias_by_row if len(block) < 16 else _alias_in_step
                 place = offset[block, None] + np.arange(k)
                 threshold[place], first_outputs, second[place] = make(pmf, 1 << (scale_bits - int(m)))
-                # Padding outputs have mass 0 and are never drawn; any entry of the row may stand for them.
+                # Padding outputs have mass 0 and are never drawn, so any entry of the row can replace them.
                 first[place] = np.minimum(first_outputs, sizes[block, None] - 1)
         return cls(bits, offset, threshold, first, second)
 
 
 def bucket_bits(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number of bits that number the buckets of rows of these sizes."""
+    """Number of bits m such that 2**m buckets suffice for a row of each of these sizes."""
     return np.ceil(np.log2(sizes)).astype(np.int64)
 
 
 def _alias_by_row(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Buckets of each row by Vose's two stacks, in exact integers.
+    """Build the buckets of one row after another with Vose's two stacks, in exact integers.
 
     Parameters
     ----------
@@ -119,10 +120,10 @@ def _alias_by_row(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64],
 
 
 def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Buckets of all rows at once, one bucket per step: same contract as `_alias_by_row`.
+    """Build the buckets of all rows at once, one bucket per step, with the arguments and results of `_alias_by_row`.
 
-    Outputs are taken by weight. The heaviest open output fills up light ones in ascending order until it is
-    light itself, then it is filled up by the next heavy one; each step closes one bucket in every row.
+    Outputs are sorted by weight. The open heavy output fills up the buckets of light outputs in ascending order until
+    it is light itself; then the next heavy output fills up its bucket. Each step completes one bucket in every row.
     """
     n_rows, k = pmf.shape
     rows = np.arange(n_rows)
@@ -132,11 +133,11 @@ def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64]
     second = first.copy()
     light = np.zeros(n_rows, np.int64)  # position in `order` of the next light output
     heavy = np.full(n_rows, k - 1)  # position in `order` of the open heavy output
-    left = pmf[rows, order[:, -1]]  # what the open output still has to give
+    left = pmf[rows, order[:, -1]]  # mass that the open output has left
     for _ in range(k - 1):
         open_output = order[rows, heavy]
         closing = left < mass
-        # Rows whose open output has become light: the next heavy one fills its bucket.
+        # In rows whose open output has become light, the next heavy output fills its bucket.
         target = np.where(closing, open_output, order[rows, light])
         weight = np.where(closing, left, pmf[rows, order[rows, light]])
         heavy = np.where(closing, heavy - 1, heavy)
@@ -145,25 +146,26 @@ def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64]
         left = np.where(closing, pmf[rows, donor], left) - (mass - weight)
         threshold[rows, target] = weight
         second[rows, target] = donor
-    # A bucket cut at its whole mass holds one output only.
+    # A bucket whose threshold is its whole mass holds one output only.
     whole = threshold == mass
     second[whole] = first[whole]
     return threshold, first, second
 
 
 def fits_dense_table(n_rows: int, n_outputs: int, n_entries: int) -> bool:
-    """Return whether a dense table is fastest: every input has every output, or there are few of both.
+    """Return whether a dense table is fastest: if every input has every output, or there are few of both.
 
-    The second output of a bucket has to leave half of a word to the threshold.
+    The second output of a bucket may take at most half of a word, so that the threshold has the other half.
     """
-    # Up to this many cells outputs of probability 0 may have buckets too: a larger table, but one look-up and not two.
+    # Up to this many cells, outputs of probability 0 get buckets too: the table is larger but needs one look-up, not
+    # two.
     is_small = n_rows * n_outputs <= 1 << 16
     return (is_small or n_entries == n_rows * n_outputs) and 1 < n_outputs <= 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class DenseTable:
-    """Buckets of all rows, 2**m per row.
+    """Alias table of dense rows with 2**m buckets per row.
 
     Attributes
     ----------
@@ -190,7 +192,7 @@ class DenseTable:
         n_outputs: int,
         scale_bits: int,
     ) -> DenseTable:
-        """Table for the rows of a sparse matrix of integers that sum to 2**scale_bits each."""
+        """Build the table for the rows of a sparse matrix of integers that sum to 2**scale_bits each."""
         n_rows = len(indptr) - 1
         if len(indices) < n_rows * n_outputs:
             dense = np.zeros((n_rows, n_outputs), np.int64)
@@ -198,7 +200,8 @@ class DenseTable:
             indptr, weights = np.arange(n_rows + 1) * n_outputs, dense.ravel()
         m = int(bucket_bits(np.array([n_outputs]))[0])
         buckets = Buckets.from_rows(indptr, weights, scale_bits, np.full(n_rows, m))
-        # A full bucket names one output twice, and as the second one it needs no threshold of one past the end.
+        # A full bucket names one output twice; with threshold 0 the second one is drawn, and no threshold past the end
+        # is needed.
         threshold = np.where(buckets.threshold >> (scale_bits - m), 0, buckets.threshold)
         dtype = word_type(m)
         packed = (threshold >> (scale_bits - 8 * dtype.itemsize)).astype(dtype)
@@ -230,13 +233,14 @@ class DenseTable:
         bucket = scratch("bucket", dtype, size)
         low_bits = np.bitwise_and(words, lower, out=bucket)
         index = bucket_numbers(rows, self.bits, low_bits, len(self.packed), scratch)
-        # Both ways leave out checks that cannot fail; on large tables one overlaps more look-ups.
+        # Both calls skip bounds checks that cannot fail; on large tables the second one overlaps more look-ups.
         mode: Literal["wrap", "clip"] = "wrap" if dtype == np.uint32 else "clip"
         self.packed.take(index, out=bucket, mode=mode)
         is_second = np.greater_equal(words, bucket, out=scratch("is_second", np.bool_, size))
         bucket ^= words
         ties = where_small(bucket, lower, scratch)
-        # What turns a word's lower bits into the bucket's; outputs fit 16 bits, where arithmetic is twice as fast.
+        # Difference between the lower bits of word and bucket; outputs fit 16 bits, in which arithmetic is twice as
+        # fast.
         outputs = bucket if dtype == np.uint16 else scratch.copy("outputs", np.uint16, bucket)
         outputs *= is_second
         outputs ^= words if dtype == np.uint16 else scratch.copy("own", np.uint16, words)
@@ -244,7 +248,7 @@ class DenseTable:
         return outputs, ties
 
     def _exact(self, rows: NDArray[Any], words: NDArray[Any], more: NDArray[np.int64]) -> NDArray[Any]:
-        """Decide outputs by all bits: first the rest of the word that chose the bucket, then another word."""
+        """Decide outputs by all bits: first the remaining bits of the word that chose the bucket, then another word."""
         wide = words.astype(np.int64)
         low_bits = wide & ((1 << self.bits) - 1)
         place = rows.astype(np.int64) << self.bits | low_bits

@@ -1,7 +1,7 @@
 """Draws from sparse rows: a random word chooses a bucket of its row's alias table and one of its two outputs.
 
-The top m bits of the word choose the bucket, and the word is compared with the bucket's threshold. Where it ties
-with the threshold's leading bits, more bits decide, so that the drawn distribution is the integer distribution over
+The top m bits of the word choose the bucket, and the word is compared with the bucket's threshold. If it ties with the
+leading bits of the threshold, more bits decide, so that the drawn distribution is exactly that of the integers over
 2**62.
 """
 
@@ -17,33 +17,33 @@ from sanitize._util.sampling.alias_method import Buckets, bucket_bits
 from sanitize._util.sampling.noise import RandomWords, RowWords
 from sanitize._util.sampling.sampler import Drawing, Scratch, bucket_numbers, choose, where_true, word_type
 
-# Up to this many buckets all rows get as many as the largest needs: then no row has to be asked for its number.
+# Up to this total, all rows get as many buckets as the largest row needs, which saves looking up each row's number.
 _SMALL_BUCKETS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class AliasTable:
-    """Buckets of all rows, one row after another.
+    """Alias table of sparse rows, with the buckets of one row after another.
 
     Attributes
     ----------
     offset : ndarray of int64, shape (n_rows,)
         First bucket of each row.
     shift : ndarray of uint8, shape (n_rows,)
-        Bits of the word left of the bucket number.
+        Number of bits of the word below the bucket number.
     bits : int or None
-        m, where it is the same for all rows.
+        Number of bits m if it is the same for all rows.
     only : ndarray of int32, shape (n_rows,), or None
-        Output of the rows that have one output, -1 for the others; None where no row has, or where all rows have
-        as many buckets.
+        Output of each row with a single output, -1 for other rows; None if there is no such row, or all rows have
+        equally many buckets.
     lead : ndarray of uint16 or uint32, shape (n_buckets,)
         Words below draw the first output of the bucket, words above the second.
     tail : ndarray of int64, shape (n_buckets,)
-        Where the word equals ``lead``: numbers of the bits that are left below draw the first output.
+        If the word equals ``lead``, further bits below this number draw the first output.
     first, second : ndarray of int32, shape (n_buckets,), or None
-        Outputs of each bucket; None where ``pair`` has them.
+        Outputs of each bucket; None if ``pair`` holds them.
     pair : ndarray of uint32, shape (n_buckets,), or None
-        First and second output of each bucket in 16 bits each, so that they cost one look-up.
+        First and second output of each bucket in 16 bits each, so that both take one look-up.
     scale_bits : int
     """
 
@@ -66,7 +66,7 @@ class AliasTable:
         weights: NDArray[np.int64],
         scale_bits: int,
     ) -> AliasTable:
-        """Tables for the rows of a sparse matrix of integers that sum to 2**scale_bits per row."""
+        """Build the table for the rows of a sparse matrix of integers that sum to 2**scale_bits per row."""
         sizes = np.diff(indptr)
         bits = bucket_bits(sizes)
         natural, even = int((1 << bits).sum()), len(bits) << int(bits.max())
@@ -76,13 +76,14 @@ class AliasTable:
         buckets = Buckets.from_rows(indptr, weights, scale_bits, bits)
         dtype = word_type(int(bits.max()))
         word_bits = 8 * dtype.itemsize
-        # Thresholds as the word that a draw is compared with, and the bits that are left.
+        # Split thresholds into a word that is compared with the random word, and the remaining bits.
         extra = scale_bits - word_bits
         size = np.diff(buckets.offset)
         number = np.arange(buckets.offset[-1]) - np.repeat(buckets.offset[:-1], size)
         lead = (number << np.repeat(word_bits - buckets.bits, size)) + (buckets.threshold >> extra)
         tail = buckets.threshold & ((1 << extra) - 1)
-        # A full bucket's threshold may lie one past the last word; both its outputs are the same, so any will do.
+        # A full bucket's threshold may be one more than the largest word; its two outputs are equal, so any threshold
+        # works.
         full = lead >> word_bits > 0
         lead[full] = tail[full] = 0
         row_start = np.repeat(indptr[:-1], 1 << bits)
@@ -107,7 +108,7 @@ class AliasTable:
         row_words, scratch = RowWords(source, lane, start, self.lead.dtype), Scratch()
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
-            # Every row uses up its word, drawn or not, so that draws depend on the row's number only.
+            # Every row uses up its word, even if nothing is drawn, so that a draw depends on the row's number only.
             words = row_words.following(len(rows))
             if self.only is None:
                 return self._draw(rows, words, None, row_words, scratch)
@@ -128,7 +129,7 @@ class AliasTable:
         row_words: RowWords,
         scratch: Scratch,
     ) -> NDArray[Any]:
-        """Draw the outputs of some rows of a block, or of all."""
+        """Draw the outputs of all or some rows of a block."""
         size, dtype = len(rows), self.lead.dtype
         if self.bits is None:
             bucket = self.offset.take(rows)

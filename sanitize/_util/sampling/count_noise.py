@@ -1,22 +1,24 @@
-"""Noise on the counts of sensitive values in each cell: its draws, and its distribution for certificates.
+"""Random noise on the counts of sensitive values in each cell: draws, and the distribution needed for certificates.
 
-Rows of a cell are public, and one row's secret is the matter: if it is another one, two counts of one cell change by 1.
+The number of rows in each cell is public, and the noise protects each row's secret: changing one secret changes two
+counts of one cell by 1 each.
 
-Two-sided geometric noise, P(z) ∝ exp(-r|z|) [GRS]: a count that changes by 1 changes the probability of whatever is
-seen by at most e^r. Of two secrets one count tells the other, and one draw a cell, with r = ε, is ε-differentially
-private: z is put on the first and taken off the second. Of more secrets each count has a draw of its own, with r = ε/2.
-Discrete Gaussian noise, P(z) ∝ exp(-z²/2σ²), is put on each count; what it promises is in `sanitize.theory.accounting`.
+With two-sided geometric noise, P(z) ∝ exp(-r|z|) [GRS], a change of a count by 1 changes the probability of any output
+by a factor of at most e^r. With two possible secrets, one count determines the other, and one draw z per cell with r =
+ε is ε-differentially private: z is added to the first count and subtracted from the second. With more secrets, each
+count gets an independent draw, with r = ε/2. Discrete Gaussian noise, P(z) ∝ exp(-z²/2σ²), is added to each count;
+`sanitize.core.moved_counts` states its guarantee.
 
-Counts with noise are then moved by a common amount so that they add up to the rows of their cell, which is a function
-of them. What is left of independent draws on K counts is Z = z_s - Σ z / K, of log E exp(tZ) =
-ψ((1 - 1/K) t) + (K - 1) ψ(t/K), ψ(t) = log E exp(tz).
+The noisy counts of a cell are then shifted by a common amount so that they add up to the cell's number of rows, which
+only post-processes them. The remaining noise on one of K counts with independent draws is Z = z_s - Σ z / K, with log E
+exp(tZ) = ψ((1 - 1/K) t) + (K - 1) ψ(t/K) and ψ(t) = log E exp(tz).
 
-ψ(t) = -log(1 - sinh²(t/2)/sinh²(r/2)) for |t| < r of geometric noise, as E exp(tz) = (1-a)²/((1-ae^t)(1-ae^-t)),
-a = e^-r, and (1-ae^t)(1-ae^-t) = (1-a)² - 4a sinh²(t/2); of the discrete Gaussian ψ(t) <= t²σ²/2 [CKS].
+For geometric noise, ψ(t) = -log(1 - sinh²(t/2)/sinh²(r/2)) for |t| < r, because E exp(tz) = (1-a)²/((1-ae^t)(1-ae^-t))
+with a = e^-r, and (1-ae^t)(1-ae^-t) = (1-a)² - 4a sinh²(t/2). For the discrete Gaussian, ψ(t) <= t²σ²/2 [CKS].
 
-Draws are of coins of exp(-γ) and by rejection [CKS]. Every comparison is one of whole numbers of any length, so the
-distribution is the one above itself and not a distribution of floating-point numbers close to it, whose last digits
-could tell what noise was added to.
+Noise is drawn by tossing coins of probability exp(-γ) and by rejection [CKS]. All comparisons are of whole numbers of
+any length, so the noise has exactly the distributions above. Floating-point noise would only approximate them, and its
+last digits could reveal the count to which it was added.
 """
 
 from __future__ import annotations
@@ -36,10 +38,10 @@ _WORD = 32
 
 @dataclass(frozen=True)
 class Gaussian:
-    """P(z) ∝ exp(-z²/2σ²) on whole numbers."""
+    """Discrete Gaussian noise, P(z) ∝ exp(-z²/2σ²) on whole numbers."""
 
     sigma: Fraction
-    reach: ClassVar[float] = float("inf")  # ψ is finite below it
+    reach: ClassVar[float] = float("inf")  # ψ is finite below this number
 
     @property
     def variance(self) -> float:
@@ -58,7 +60,7 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Geometric:
-    """P(z) ∝ exp(-rate |z|) on whole numbers."""
+    """Two-sided geometric noise, P(z) ∝ exp(-rate |z|) on whole numbers."""
 
     rate: Fraction
 
@@ -70,7 +72,7 @@ class Geometric:
     @property
     def reach(self) -> float:
         """Number below which ψ is finite."""
-        # Above it there is no noise to speak of, and ψ is smaller than here.
+        # At higher rates there is practically no noise, and ψ is smaller than at this rate.
         return min(float(self.rate), 100.0)
 
     def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
@@ -79,21 +81,21 @@ class Geometric:
         return np.array([bits.two_sided_geometric(rate.denominator, rate.numerator) for _ in range(count)], np.int64)
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ψ(t), for |t| below the reach."""
+        """Return ψ(t), the log moment generating function, for |t| below `reach`."""
         return np.asarray(-np.log1p(-((np.sinh(t / 2) / np.sinh(self.reach / 2)) ** 2)))
 
 
 @dataclass(frozen=True)
 class CountNoise:
-    """Noise on the counts of the sensitive values in each cell, and its distribution once it is made to sum to 0."""
+    """Noise on the counts of the sensitive values in each cell, and its distribution after it is made to sum to 0."""
 
     distribution: Gaussian | Geometric
     n_secrets: int
-    of_rows: ClassVar[None] = None  # rows of each cell are known
+    of_rows: ClassVar[None] = None  # the number of rows in each cell is public
 
     @classmethod
     def geometric(cls, eps: Fraction, n_secrets: int) -> CountNoise:
-        """Noise that is ε-differentially private in each row's sensitive value; proof in the module's first lines."""
+        """Geometric noise that makes counts ε-differentially private in each row's sensitive value; see the module."""
         return cls(Geometric(eps if n_secrets == 2 else eps / 2), n_secrets)
 
     @property
@@ -112,7 +114,7 @@ class CountNoise:
         return self.distribution.reach / (1 if self.once else 1 - 1 / self.n_secrets)
 
     def draw(self, key: NoiseKey, n_cells: int) -> NDArray[np.int64]:
-        """Draw noise on the counts of (sensitive value, cell), before its sum is removed."""
+        """Draw noise on the counts of (sensitive value, cell), before its sum in each cell is removed."""
         if self.once:
             z = self.distribution.draw(key, n_cells)
             return np.array([z, -z])
@@ -128,9 +130,9 @@ class CountNoise:
 
 @dataclass(frozen=True)
 class RowNoise(Geometric):
-    """Independent noise on every count of every row, for guarantees about whole rows rather than one cell.
+    """Independent noise on every count, for guarantees about whole rows rather than only their sensitive values.
 
-    One row more or less changes one count by 1, so that with rate r all counts together are r-differentially private.
+    Adding or removing a row changes one count by 1, so with rate r all counts together are r-differentially private.
     """
 
     of_rows: int
@@ -140,19 +142,19 @@ Noise = CountNoise | RowNoise
 
 
 def digest_of_counts(counts: NDArray[np.int64]) -> str:
-    """Digest from which noise on counts is derived: different counts get different noise, even if a key is reused."""
+    """Digest from which the noise on counts is derived, so that other counts get other noise under the same key."""
     return hashlib.sha256(repr(counts.shape).encode() + counts.tobytes()).hexdigest()
 
 
 class Bits:
-    """Fair random bits from a key, in order."""
+    """Stream of fair random bits from a key, and draws made from them."""
 
     def __init__(self, key: NoiseKey) -> None:
         self._next = sequential_words(key, 0, 0, np.dtype(np.uint32))
         self._words: list[int] = []
 
     def uniform(self, n: int) -> int:
-        """Uniform whole number from 0 to n - 1, for n >= 1."""
+        """Draw a uniform whole number from 0 to n - 1, for n >= 1."""
         bits = (n - 1).bit_length()
         while True:
             drawn = 0
@@ -167,8 +169,8 @@ class Bits:
     def decays(self, numerator: int, denominator: int) -> bool:
         """Toss a coin with probability exp(-γ), γ = ``numerator / denominator`` >= 0.
 
-        Of coins of probability γ/1, γ/2, γ/3, ... for γ <= 1, the first that fails has an odd number with probability
-        Σ_k (-γ)^k / k! = exp(-γ).
+        If coins of probability γ/1, γ/2, γ/3, ... are tossed for γ <= 1, the first coin that fails has an odd number
+        with probability Σ_k (-γ)^k / k! = exp(-γ).
         """
         while numerator > denominator:
             if not self.decays(1, 1):
@@ -180,7 +182,7 @@ class Bits:
         return k % 2 == 1
 
     def two_sided_geometric(self, scale: int, parts: int = 1) -> int:
-        """Draw a whole number with P(z) ∝ exp(-|z| parts/scale): a geometric draw, divided by ``parts``."""
+        """Draw a whole number with P(z) ∝ exp(-|z| parts/scale), by dividing a geometric draw by ``parts``."""
         while True:
             remainder = self.uniform(scale)
             if not self.decays(remainder, scale):
@@ -189,7 +191,7 @@ class Bits:
             while self.decays(1, 1):
                 times += 1
             size, negative = (remainder + scale * times) // parts, self.uniform(2) == 1
-            if size or not negative:  # zero has one sign
+            if size or not negative:  # reject -0, so that zero is not drawn twice as often
                 return -size if negative else size
 
     def discrete_gaussian(self, variance: Fraction) -> int:

@@ -1,7 +1,7 @@
 """Random words for the samplers: from a 256-bit key, a seed, a NumPy Generator, or the operating system.
 
-A keyed source is random access: word ``i`` of lane ``k`` depends on the key alone, so any batch size, worker
-or retry draws the same noise for the same row. Lanes keep the stages of one channel apart.
+A keyed source is random access: word ``i`` of lane ``k`` depends only on the key, i and k, so any batch size, worker or
+retry draws the same noise for the same row. Each stage of a channel has lanes of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from sanitize.errors import InvalidParameter, ReleaseWarning
 
-# AES-256 takes keys of so many bytes, and gives blocks of so many.
+# Bytes of an AES-256 key, and bytes of an AES block.
 KEY_BYTES = 32
 _BLOCK_BYTES = 16
 
@@ -32,10 +32,10 @@ class RandomWords(Protocol):
     """A stream of uniform random words, in independent lanes."""
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-        """Words ``start`` to ``start + count`` of a lane, of 32 or 16 bits."""
+        """Return words ``start`` to ``start + count`` of a lane, of 32 or 16 bits each."""
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """One 64-bit word for each position of a lane."""
+        """Return one 64-bit word for each position of a lane."""
 
 
 class _HiddenBytes(bytes):
@@ -48,7 +48,7 @@ class _HiddenBytes(bytes):
 
 
 class HiddenText(str):
-    """Text with a key that no traceback shows; substrings of it are plain text again."""
+    """Text that contains a key and that no traceback shows; its substrings are plain text again."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class HiddenText(str):
 def hidden(key: Any) -> Any:
     """Wrap a caller's key, valid or not, so that tracebacks do not show it; return any other value unchanged.
 
-    Functions that take a key begin with it: an error of any later line shows the locals of theirs.
+    Functions that take a key call this first, because tracebacks of later errors may show their local variables.
 
     Examples
     --------
@@ -73,19 +73,20 @@ def hidden(key: Any) -> Any:
 
 @dataclass(frozen=True, init=False)
 class NoiseKey:
-    """256-bit key of the noise of a release, for ``random_state=`` of an estimator; its repr hides it.
+    """Key of 256 bits for the noise of a release, to be passed as ``random_state=`` of an estimator; its repr hides it.
 
     Words come from AES-256 in counter mode: word ``i`` of a lane is a pure function of (key, lane, i). The
     128-bit counter block is the lane in the upper half and the block number in the lower half, so lanes cannot
     overlap below 2**66 words.
 
-    No pickle holds the bytes: what is loaded from one, by itself or in an estimator, is a new key of the operating
-    system. So an estimator from a pickle releases rows, with noise of its own, which adds to what the first one told.
+    Pickles do not contain the bytes: a key loaded from a pickle, by itself or in an estimator, is a new key from the
+    operating system. So a release by an unpickled estimator has fresh noise and reveals something in addition to the
+    first release.
 
     Parameters
     ----------
     key : bytes
-        32 bytes, for example ``secrets.token_bytes(32)``. Whoever has them can undo the noise.
+        32 bytes, for example ``secrets.token_bytes(32)``. Anyone who has them can undo the noise.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class NoiseKey:
         return NoiseKey.from_system, ()
 
     def for_workers(self) -> NoiseKey:
-        """Copy of the key that pickles with its bytes: for tasks of a release only, never for storage."""
+        """Copy of the key whose pickle contains the bytes: for tasks of a release only, never for storage."""
         return _WorkersKey(self.key)
 
     def bind(self, *use: object) -> None:
@@ -123,12 +124,12 @@ class NoiseKey:
         Parameters
         ----------
         use : objects
-            What tells one use from another, always in the same order; None stands for what is not known.
+            Values that identify the use, always in the same order; None stands for an unknown value.
 
         Raises
         ------
         InvalidParameter
-            If it was used on something else in this process.
+            If the key was bound to another use in this process.
         """
         before = self._use or [None] * len(use)
         if any(None not in pair and pair[0] != pair[1] for pair in zip(before, use, strict=True)):
@@ -140,53 +141,53 @@ class NoiseKey:
 
     @classmethod
     def from_system(cls) -> NoiseKey:
-        """Key drawn from the operating system, as releases without a seed use it."""
+        """Draw a key from the operating system, as releases without a seed do."""
         return cls(os.urandom(KEY_BYTES))
 
     @classmethod
     def from_seed(cls, seed: int) -> NoiseKey:
-        """Key derived from an integer: for tests and examples, not for release."""
+        """Derive a key from an integer: for tests and examples, not for release."""
         return cls(hashlib.sha256(b"sanitize seed %d" % seed).digest())
 
     def derive(self, label: str) -> NoiseKey:
-        """Independent key for one file, partition or purpose."""
+        """Derive an independent key for one file, partition or purpose."""
         return NoiseKey(hmac.new(self.key, label.encode(), hashlib.sha256).digest())
 
     def release_key(self, about: str) -> NoiseKey:
-        """Key of one release for its receipt, by HKDF (RFC 5869); it reveals nothing about this key."""
+        """Derive the key of one release for its receipt by HKDF (RFC 5869); it reveals nothing about this key."""
         return NoiseKey(HKDF(SHA256(), KEY_BYTES, salt=None, info=about.encode()).derive(self.key))
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-        """Words ``start`` to ``start + count`` of a lane; 16-bit words are halves of 32-bit ones."""
+        """Return words ``start`` to ``start + count`` of a lane; 16-bit words are halves of 32-bit words."""
         return _KeyStream(self, lane, start, np.dtype(dtype))(count)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """One 64-bit word for each position: half of the lane's block with that number."""
+        """Return one 64-bit word for each position: half of the lane's block with that number."""
         blocks = np.empty((len(positions), 2), ">u8")
         blocks[:, 0], blocks[:, 1] = lane, positions
         return self.block_words(blocks.view(np.uint8))
 
     def block_words(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """One 64-bit word for each block of 16 bytes, shape (n, 16): a function of key and block only."""
-        # One block at a time is what counter mode does too, but it cannot leap.
+        """Return one 64-bit word for each block of 16 bytes, shape (n, 16): a function of key and block only."""
+        # Counter mode also encrypts single blocks, but only consecutive ones.
         drawn = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor().update(blocks.tobytes())
         return np.frombuffer(drawn, "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
 
     def generator(self) -> np.random.Generator:
-        """NumPy generator for choices that carry no information about rows, such as output order."""
+        """Return a NumPy generator for choices that carry no information about rows, such as output order."""
         seed = np.random.SeedSequence(np.frombuffer(self.derive("generator").key, dtype=np.uint32).tolist())
         return np.random.Generator(np.random.PCG64(seed))
 
 
 class _WorkersKey(NoiseKey):
-    """A key that is pickled for workers."""
+    """Key whose pickle contains its bytes, for workers."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (bytes(self.key),)
 
 
 class _KeyStream:
-    """Words of one lane of a key, in order, written into one buffer that is used again."""
+    """Consecutive words of one lane of a key, written into a buffer that is reused."""
 
     def __init__(self, key: NoiseKey, lane: int, start: int, dtype: np.dtype[Any]) -> None:
         block, skip = divmod(start * dtype.itemsize, _BLOCK_BYTES)
@@ -199,16 +200,16 @@ class _KeyStream:
         size = count * self._dtype.itemsize
         if size > len(self._zeros):
             self._zeros = memoryview(bytes(size))
-            self._stream = bytearray(size + _BLOCK_BYTES - 1)  # the margin that `update_into` asks for
+            self._stream = bytearray(size + _BLOCK_BYTES - 1)  # `update_into` needs this margin
         self._encryptor.update_into(self._zeros[:size], self._stream)
         words = np.frombuffer(self._stream, self._dtype.newbyteorder("<"), count)
         return words.astype(self._dtype, copy=False)
 
 
 def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype[Any]) -> WordStream:
-    """Return a function that gives the next words, or half-words, of a lane from number ``start`` on.
+    """Return a function that returns the next words, or half-words, of a lane from number ``start`` on.
 
-    What it returns may be overwritten by the next call.
+    Each call may overwrite the array that the call before returned.
     """
     if isinstance(source, NoiseKey):
         return _KeyStream(source, lane, start, dtype)
@@ -223,10 +224,10 @@ def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype
 
 
 class RowWords:
-    """Random words of a stage: a word for each row, and more bits for the few rows that need them.
+    """Random words for a stage: one word per row, and more bits for the few rows that need them.
 
-    Words are those of lane ``2 * lane`` from number ``start`` on, the others those of the lane after it; row i has
-    the words of number i in both.
+    The words come from lane ``2 * lane``, from number ``start`` on, and the further bits from the lane after it; row i
+    has word i of both.
     """
 
     def __init__(self, source: RandomWords, lane: int, start: int, dtype: np.dtype[Any]) -> None:
@@ -235,7 +236,7 @@ class RowWords:
         self._first = self._next = start
 
     def following(self, count: int) -> NDArray[Any]:
-        """Words of the next rows; the next call may overwrite the array."""
+        """Return words for the next rows; the next call may overwrite the array."""
         self._first, self._next = self._next, self._next + count
         return self._in_turn(count)
 
@@ -264,7 +265,7 @@ Randomness: TypeAlias = "RandomWords | np.random.Generator | np.random.RandomSta
 
 
 def random_words(source: Randomness) -> RandomWords:
-    """Random words from what users pass: a key, a seed, a Generator, or None for the operating system."""
+    """Return random words for a ``random_state``: a key, a seed, a Generator, or None for the operating system."""
     if source is None:
         return NoiseKey.from_system()
     source = hidden(source)
@@ -285,7 +286,7 @@ def random_words(source: Randomness) -> RandomWords:
 
 
 def derive_words(random_words: RandomWords, label: str) -> RandomWords:
-    """Derive independent random words for another purpose: of the same key, or the next ones of a generator."""
+    """Return random words for another purpose: independent ones from the same key, or a generator's next ones."""
     return random_words.derive(label) if isinstance(random_words, NoiseKey) else random_words
 
 
@@ -297,12 +298,13 @@ def key_from(words: RandomWords, label: str) -> NoiseKey:
 
 
 def noise_key(source: Randomness) -> bytes | None:
-    """Key of the noise of one of several releases; for None, a new one from the operating system.
+    """Return the key of the noise of one of several releases; None if no source is given.
 
     Raises
     ------
     InvalidParameter
-        If there is none: a Generator draws what its copies draw, and nobody can tell that two are copies.
+        If the source is a Generator, because a copy of it would draw the same noise and nothing shows which generators
+        are copies.
     """
     if source is None:
         return None
@@ -316,13 +318,13 @@ def noise_key(source: Randomness) -> bytes | None:
 
 
 def is_secure(source: Randomness) -> bool:
-    """Return whether random words are fit for a release: keyed by the operating system or by the caller."""
+    """Return whether a source is fit for a release: the operating system or a caller's key, not a seed or Generator."""
     random_words(source)
     return source is None or isinstance(source, (bytes, NoiseKey))
 
 
 def warn_of_seed() -> None:
-    """Warn that a file is drawn from a seed; estimators say so only in their reports, because seeds are for tests."""
+    """Warn that a file is drawn from a seed; estimators state this only in their reports, because tests use seeds."""
     warnings.warn(
         "the noise of this file comes from a seed, and anyone who guesses it can undo the noise; "
         "leave random_state at None, or give key=",

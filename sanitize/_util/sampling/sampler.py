@@ -1,7 +1,7 @@
-"""Base of all samplers, which draw block by block in arrays used again; and the simplest samplers.
+"""Base of all samplers, which draw block by block into reused arrays, and the simplest samplers.
 
-Those keep the symbol by one threshold for all, or draw from one common row (randomized response): a table of such
-stages would have a row a symbol that says the same as every other row.
+The simplest samplers keep the symbol with one probability for all inputs, or draw from one common row, as in randomized
+response. A table for such a stage would repeat the same row for every symbol.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from sanitize._util.limits import BLOCK_ROWS
 from sanitize._util.sampling.noise import RandomWords, RowWords
 from sanitize.errors import InvalidChannel
 
-# Most blocks have no such row, and an empty answer need not be made for each.
+# Shared empty answer, because most blocks have no rows that need one.
 _NOWHERE = np.empty(0, np.intp)
-# Takes the inputs of the next rows and gives their outputs, which the next call may overwrite.
+# Function from the inputs of the next rows to their outputs; the next call may overwrite the returned array.
 Drawing: TypeAlias = "Callable[[NDArray[Any]], NDArray[Any]]"
 
 
 class Sampler(Protocol):
-    """Draws outputs of a stage, from tables that are built once."""
+    """Object that draws outputs of a stage from tables that are built once."""
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draw outputs of the rows from number ``start`` on; words of a lane are used by row number."""
+        """Return a function that draws outputs of the rows from number ``start`` on; row i uses word i of a lane."""
 
 
 def receiving(out: NDArray[Any] | None, n_rows: int, n_outputs: int) -> NDArray[Any]:
@@ -36,7 +36,7 @@ def receiving(out: NDArray[Any] | None, n_rows: int, n_outputs: int) -> NDArray[
     Raises
     ------
     InvalidChannel
-        If it has another size or a type that does not hold the outputs.
+        If the array has another size, or a type that does not hold the outputs.
     """
     if out is None:
         return np.empty(n_rows, np.int32)
@@ -63,20 +63,20 @@ def draw_all(steps: list[Drawing], rows: NDArray[Any], out: NDArray[Any]) -> NDA
 
 
 class Scratch:
-    """Arrays of one block, allocated once and cut to the number of rows."""
+    """Reusable arrays of one block, allocated once and cut to the number of rows."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, NDArray[Any]] = {}
 
     def __call__(self, name: str, dtype: Any, size: int) -> NDArray[Any]:
-        """First ``size`` elements of the array of this name."""
+        """Return the first ``size`` elements of the array with this name."""
         array = self._arrays.get(name)
         if array is None or len(array) < size:
             array = self._arrays[name] = np.empty(size, dtype)
         return array[:size]
 
     def zeros(self, size: int) -> NDArray[np.uint8]:
-        """Return the inputs of a stage with one input, which are all zeros."""
+        """Return ``size`` zeros, the inputs of a stage with one input."""
         if len(self._arrays.get("zeros", ())) < size:
             self._arrays["zeros"] = np.zeros(size, np.uint8)
         return self._arrays["zeros"][:size]
@@ -91,9 +91,9 @@ class Scratch:
 def choose(
     mask: NDArray[np.bool_], where_true: NDArray[Any], where_false: NDArray[Any] | Any, out: NDArray[Any]
 ) -> NDArray[Any]:
-    """Choose like `numpy.where` for unsigned integers, in half the time: by arithmetic instead of branches.
+    """Choose like `numpy.where` for unsigned integers, but by arithmetic instead of branches, in half the time.
 
-    ``out`` may be none of the others.
+    ``out`` must not be one of the other arrays.
     """
     np.bitwise_xor(where_true, where_false, out=out)
     out *= mask
@@ -104,7 +104,7 @@ def choose(
 def bucket_numbers(
     rows: NDArray[Any], bits: int, row_numbers: NDArray[Any], n_buckets: int, scratch: Scratch
 ) -> NDArray[np.intp]:
-    """Convert bucket numbers within rows of 2**bits to bucket numbers among all rows, for look-ups."""
+    """Convert bucket numbers within rows of 2**bits buckets to bucket numbers among all rows, for look-ups."""
     place = row_numbers
     if n_buckets > 1 << bits:
         place = scratch.copy("place", place_type(n_buckets), rows)
@@ -114,25 +114,25 @@ def bucket_numbers(
 
 
 def where_true(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Positions where a mask is true, fast if few are."""
+    """Positions where a mask is true; fast if there are few."""
     return np.flatnonzero(mask) if mask.any() else _NOWHERE
 
 
 def where_small(numbers: NDArray[Any], most: np.unsignedinteger[Any], scratch: Scratch) -> NDArray[np.intp]:
-    """Positions of the smallest numbers, below a bound that few reach; longer numbers give fewer."""
+    """Positions of the numbers that are at most ``most``; fast if there are few."""
     if numbers.dtype.itemsize > 2 and len(numbers) and numbers.min() > most:
         return _NOWHERE
     return where_true(np.less_equal(numbers, most, out=scratch("small", np.bool_, len(numbers))))
 
 
 def word_type(bits: int) -> np.dtype[Any]:
-    """Word type that decides among 2**bits buckets: 16 bits, at half the cost, if ties are rare."""
-    # Short words tie for one draw in 2**(16 - bits); more often would cost more than long words do.
+    """Type of random word for choosing among 2**bits buckets: 16 bits, at half the cost, if ties are rare."""
+    # Short words tie in one draw out of 2**(16 - bits); more frequent ties would cost more than long words do.
     return np.dtype(np.uint16 if bits <= 8 else np.uint32)
 
 
 def place_type(n_places: int) -> np.dtype[Any]:
-    """Narrowest type that holds these positions; look-ups use 64 bits, arithmetic is faster on fewer."""
+    """Narrowest type that holds this many positions, on which arithmetic is faster than on 64 bits."""
     return np.dtype(np.uint16 if n_places <= 1 << 16 else np.uint32 if n_places <= 1 << 32 else np.intp)
 
 
@@ -234,11 +234,11 @@ class RedrawTable:
 
 @dataclass(frozen=True, eq=False)
 class UniformTable:
-    """Sampler of one input with n outputs whose integers differ by at most one, larger ones first: a product decides.
+    """Sampler of one input with n outputs whose integers differ by at most one, larger ones first; draws by a product.
 
-    A word w and n outputs give the output ⌊w n / 2**32⌋ and a remainder. The outputs' shares of the integers begin
-    less than n / 4 units of 2**-62 above the multiples of 1/n, so that up to 2**16 outputs a remainder from 1 to
-    2**32 - n leaves no doubt, whatever bits would follow; for the others 30 more bits decide.
+    A word w and n outputs give the output ⌊w n / 2**32⌋ and a remainder. The outputs' shares of the integers begin less
+    than n / 4 units of 2**-62 above the multiples of 1/n. So for up to 2**16 outputs, a remainder from 1 to 2**32 - n
+    decides the output, whatever bits would follow; for other remainders 30 more bits decide.
 
     Attributes
     ----------
@@ -273,7 +273,8 @@ class UniformTable:
             product *= np.uint64(self.n)
             product >>= np.uint64(32)
             outputs = scratch.copy("outputs", np.uint16, product)
-            # Remainders in doubt, 0 and those above 2**32 - n, go past 2**32 when n - 1 is added.
+            # Remainders that leave doubt are 0 and those above 2**32 - n; adding n - 1, modulo 2**32, makes them at
+            # most n - 1.
             remainder = np.multiply(words, np.uint32(self.n), out=scratch("remainder", np.uint32, size))
             remainder += np.uint32(self.n - 1)
             ties = where_small(remainder, np.uint32(self.n - 1), scratch)
