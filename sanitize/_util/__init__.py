@@ -1,1 +1,1 @@
-"""Helpers used everywhere: checks, limits, tolerances, formatting, noise; none knows tables or channels."""
+"""Helpers for all other packages: checks, limits, tolerances, formatting and noise, unaware of tables and channels."""

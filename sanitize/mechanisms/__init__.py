@@ -1,11 +1,11 @@
-"""Mechanisms: one algorithm of one paper per file, each a function ``(joint, budget, ...) -> Channel``."""
+"""Mechanisms that design channels, one algorithm per file, each a function ``(joint, budget, ...) -> Channel``."""
 
 import lazy_loader
 
 # Files are loaded when a name of theirs is first used: a release on the command line needs few of them.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
-# Names of the stub that are for other rooms only, or what a call returns.
+# Names in the stub that are not public: helpers for other packages, and types that calls return.
 _FOR_ROOMS = {
     *("Method", "RandomResponse", "as_lift_budget", "certified_merging", "certified_random_response"),
     *("least_shown", "product_channel", "rows_needed"),

@@ -1,4 +1,4 @@
-"""Effort: limit on a search, counted in units of work and not in time."""
+"""Limit on a search, counted in units of work instead of time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sanitize._util.checks import check_number, positive
 class Status(StrEnum):
     """Reason why a search ended, from best to worst."""
 
-    OPTIMAL = "optimal"  # its gap is closed
+    OPTIMAL = "optimal"  # the gap was closed
     STALLED = "stalled"  # rounding keeps the gap open
-    EFFORT = "effort"  # used up, or far from enough
+    EFFORT = "effort"  # the effort was used up, or would be far from enough
     TIME_LIMIT = "time_limit"
     INTERRUPTED = "interrupted"
 
     @classmethod
     def worst(cls, statuses: Iterable[Status]) -> Status:
-        """Return the worst status of several, which holds for all of them together."""
+        """Return the worst of several statuses, which is the status of all parts together."""
         return max(statuses, key=list(cls).index)
 
 
@@ -30,16 +30,16 @@ class Status(StrEnum):
 class Effort:
     """Units of work that a search may spend, and the number left.
 
-    The same distribution, budget and effort are the same steps on one kind of machine, so they give the same channel;
-    on another the last digits of linear algebra may decide between two vertices. Who asks for a time limit gives that
-    up.
+    With the same distribution, budget and effort, a search takes the same steps on one kind of machine and finds the
+    same channel; on another kind, the last digits of linear algebra may decide differently between two vertices. With a
+    time limit, results may differ from run to run.
 
     Attributes
     ----------
     limit : int
-        Units that may be spent; a step that has begun is finished, so a little more may be.
+        Units that may be spent. A step that has begun is finished, so slightly more may be spent.
     seconds : float
-        Time that may pass, by default any.
+        Time that may pass; unlimited by default.
     spent : int
     """
 
@@ -63,7 +63,7 @@ class Effort:
 
     @property
     def status(self) -> Status:
-        """Reason why a search that may not continue ends."""
+        """Status of a search that ends because it may not continue."""
         return Status.TIME_LIMIT if self.is_late() else Status.EFFORT
 
     def spend(self, units: int) -> None:
@@ -73,19 +73,19 @@ class Effort:
     def part(self, share: float) -> Effort:
         """Separate account for a part of the work, with this share of the initial units.
 
-        Of the time it has no more than what is left.
+        The part has at most the remaining time.
         """
         left = max(self._started + self.seconds - time.monotonic(), 0.0)
         return Effort(max(int(self.limit * share), 1), min(self.seconds * share, left))
 
 
 def effort_account(effort: float | None, default: int, time_limit: float | None = None) -> Effort:
-    """Account of a number of units (at least 1) and seconds; None is the mechanism's default.
+    """Return an account of a number of units (at least 1; None for the mechanism's default) and of seconds.
 
     Raises
     ------
     InvalidParameter
-        If effort is no number >= 1, or time_limit no number > 0.
+        If effort is not a number >= 1, or time_limit is not a number > 0.
     """
     seconds = math.inf if time_limit is None else positive("time_limit", time_limit)
     if effort is None:

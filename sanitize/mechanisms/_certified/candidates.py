@@ -1,6 +1,7 @@
-"""Symbols worth testing, chosen on the design rows only: nodes, blocks, and nodes diluted with others.
+"""Choice of the symbols to test, made on the design rows only: nodes, blocks, and nodes diluted with other cells.
 
-Blocks of cells that are likely to pass are put together from single cells: worst first, at the least loss.
+Blocks of cells that are likely to pass are merged from single cells: the block with the least evidence first, at the
+least loss.
 """
 
 from __future__ import annotations
@@ -19,21 +20,23 @@ if TYPE_CHECKING:
     from sanitize.core.profiles import Profiles
     from sanitize.mechanisms._certified.foresight import PowerModel
 
-# P(y|x') of the second set of cells, in parts of that of the first.
+# Ratios of P(y|cell) in the second set of cells to P(y|cell) in the first.
 _RATIOS = np.geomspace(0.01, 100.0, 21)
-# What each set has then, the larger one 1.
+# P(y|cell) of both sets at each ratio, scaled so that the larger is 1.
 _PARTS = np.minimum([1 / _RATIOS, _RATIOS], 1.0)
-# Times what is asked that symbols must show: the mildest ones may fail on fresh rows, the strong ones hardly can.
+# Safety margins: multiples of the needed evidence that symbols must reach on the design rows. With small margins they
+# may fail on fresh rows, with large ones they hardly can.
 _MARGINS = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
-LOSS_STEPS = 32  # of each column, by which losses are compared
+LOSS_STEPS = 32  # levels of each column used to compare losses
 
 
 def candidates(members: Mask, profiles: Profiles, power: PowerModel) -> sparse.csr_array:
-    """Candidate symbols to test, as P(y|cell) scaled to a largest entry of 1, shape (k, n_cells).
+    """Return candidate symbols to test, as P(y|cell) scaled to a largest entry of 1, shape (k, n_cells).
 
-    For each degree of caution, the symbols that would make the best channel if all passed that show so much on the
-    design: of nodes of the dendrogram, agglomerated blocks, and nodes that alone show too little with the least part of
-    another node, or of one around it, that is enough. The fewer are tested, the less each has to show.
+    For each safety margin, the candidates are the symbols of the best channel that could be made if all symbols with
+    that much evidence on the design rows passed. Possible symbols are nodes of the dendrogram, agglomerated blocks, and
+    nodes with too little evidence diluted with the least sufficient part of another or an enclosing node. The fewer
+    symbols are tested, the less evidence each one needs.
 
     Parameters
     ----------
@@ -75,7 +78,7 @@ def candidates(members: Mask, profiles: Profiles, power: PowerModel) -> sparse.c
 
 
 def _dilutions(sets: Mask, power: PowerModel) -> list[Codes]:
-    """For each safety margin, the smallest sufficient dilutions as (node, set, ratio); the last set has all cells."""
+    """Return the least sufficient dilutions (node, set, ratio) for each safety margin; the last set has all cells."""
     sizes = sets.sum(axis=1)
     inside = power.design @ sets.T
     node_evidence = expected_evidence(power, inside[:, :-1], sizes[:-1])
@@ -92,7 +95,7 @@ def _dilutions(sets: Mask, power: PowerModel) -> list[Codes]:
         shown[is_inside & (first < 1)] = 0.0
         for least_here, margin in zip(least, _MARGINS, strict=True):
             least_here[shown >= margin * power.needed] = place
-    # The sets of each node from the nearest one on, which has the smallest set around both.
+    # Sort the sets of each node by nearness: a set is nearer if the smallest set that contains both is smaller.
     around_both = np.full((len(sets), len(sets)), sets.shape[1])
     is_subset = sets.astype(np.int64) @ sets.T == sizes[:, None]  # [i, j]: set i is within set j
     for j in np.argsort(-sizes, kind="stable"):
@@ -104,30 +107,30 @@ def _dilutions(sets: Mask, power: PowerModel) -> list[Codes]:
         enough = (least_here >= 0) & (node_evidence[node] < margin * power.needed)
         pairs = order[enough[order]]
         begin = np.searchsorted(node[pairs], node[pairs])
-        # Of the sets that are enough, each node is diluted with the nearest 32.
+        # Each node is diluted with the nearest 32 of the sets that give enough evidence.
         pairs = pairs[np.arange(len(pairs)) - begin < 32]
         dilutions.append(np.stack([node[pairs], outer[pairs], least_here[pairs]], axis=1))
     return dilutions
 
 
 def _symbols(cells: Mask, pairs: Codes) -> sparse.csr_array:
-    """Symbols that are 1 on a node and the ratio on the rest of a set, divided by the larger."""
+    """Return symbols that are 1 on a node and the ratio on the rest of a set, scaled to a largest entry of 1."""
     sets = sparse.csr_array(cells.astype(np.float64))
     first, second = _PARTS[:, pairs[:, 2], None]
     symbols = sparse.csr_array(sets[pairs[:, 0]].multiply(first) + sets[pairs[:, 1]].multiply(second))
-    symbols.data = np.minimum(symbols.data, 1.0)  # a set around a node has the node's cells too
+    symbols.data = np.minimum(symbols.data, 1.0)  # a set around a node counts the node's cells twice
     return symbols
 
 
 @dataclass(frozen=True, eq=False)
 class Agglomeration:
-    """Blocks, each merged from two earlier ones; the first n_cells blocks are the cells.
+    """Sequence of blocks: first the single cells, then blocks that are each merged from two earlier ones.
 
     Attributes
     ----------
     blocks : ndarray of bool, shape (n_blocks, n_cells)
     parts : ndarray of int, shape (n_blocks - n_cells, 2)
-        The two blocks that each later one is made of.
+        The two blocks from which each later block is merged.
     """
 
     blocks: Mask
@@ -148,10 +151,10 @@ class Agglomeration:
 
 
 def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
-    """Merge the block with least evidence into another until all have enough, then until they exceed it.
+    """Merge the block with the least evidence into another until all have enough; repeat for larger safety margins.
 
-    The other one is that with which it shows enough and loses least; where there is none, of those with which it shows
-    most.
+    Among the blocks with which the merged block has enough evidence, the one that loses least is chosen; if there is
+    none, the choice is among the eight with the most evidence.
 
     Parameters
     ----------
@@ -166,7 +169,8 @@ def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
     sizes = [1.0] * len(counts)
     shown = list(expected_evidence(power, power.design, np.ones(len(counts))))
     alive, parts = list(range(len(counts))), []
-    # Times what is asked that blocks must show on the rows of the design: the mildest ones may fail on fresh rows.
+    # Multiples of the needed evidence that blocks must reach on the design rows; with small ones they may fail on fresh
+    # rows.
     for margin in (1.0, 1.5, 2.2, 3.3, 5.0, 8.0, 12.0):
         enough = margin * power.needed
         while len(alive) > 1:
@@ -195,14 +199,14 @@ def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
 
 
 def best_mixture(net: sparse.csr_array, lost: Vector) -> Vector:
-    """Amounts a >= 0 of each symbol with Σ_y a_y w_y(cell) = 1 for all cells, with the least loss of information.
+    """Return amounts a >= 0 of the symbols with Σ_y a_y w_y(cell) = 1 for all cells that lose the least information.
 
     Parameters
     ----------
     net : sparse array of shape (k, n_cells)
-        w_y(cell), P(y|cell) up to a factor.
+        Weights w_y(cell), which are P(y|cell) up to a factor.
     lost : ndarray of shape (k,)
-        What a whole unit of each symbol loses.
+        Information lost by one unit of each symbol.
     """
     from scipy.optimize import linprog
 

@@ -1,6 +1,6 @@
-"""Channel of the symbols that fresh rows prove safe, with a union bound over all tests.
+"""Channels made of symbols that fresh rows prove to be within the budget, with a union bound over all tests.
 
-Symbols are mixed, or they are blocks of which the finest partition is released.
+A channel mixes such symbols, or releases the finest partition of the cells into such blocks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sanitize.core.profiles import Profiles
 
 MOST_PAIRED = 256
-MOST_MERGED = 512  # each may be put to any other
+MOST_MERGED = 512  # each block may be merged with any other
 
 
 def certified_random_response(
@@ -43,14 +43,13 @@ def certified_random_response(
     confidence: float,
     noise: Noise | None = None,
 ) -> Channel:
-    """Channel of the certified symbols that keeps the most information about each column.
+    """Design the channel of certified symbols that keeps the most information about the columns.
 
     Guarantee
     ---------
     With probability at least ``confidence`` over the rows, every released symbol is within the budget under the
-    distribution they were drawn from, whatever it is; under the frequencies in ``joint`` it always is (those of all
-    rows, or what noise left of them). One symbol, which tells nothing, can always be released, so there is always a
-    channel.
+    distribution they were drawn from, whatever it is; under the frequencies in ``joint`` (those of all rows, or noisy
+    ones) it always is. A single symbol, which reveals nothing, can always be released, so there is always a channel.
 
     Parameters
     ----------
@@ -125,8 +124,8 @@ def certified_symbols(
     confidence: float,
     noise: Noise | None = None,
 ) -> Mask:
-    """Mask of symbols (k, n_cells) that fresh rows and the frequencies prove to be within the budget, all at once."""
-    for_prior = 0.05  # of the probability of error, spent on P(s)
+    """Return which of the symbols (k, n_cells) fresh rows and the frequencies prove to be within the budget."""
+    for_prior = 0.05  # share of the error probability for the bounds of P(s)
     error = 1 - check_confidence(confidence)
     share = error * for_prior / len(design)
     if noise is not None:
@@ -134,7 +133,7 @@ def certified_symbols(
     else:
         prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
     passed = Evidence(symbols, design, fresh, error * (1 - for_prior), noise).proves(budget, prior)
-    # Under the frequencies of all rows a little room is left for rounding.
+    # The budget must also hold for the frequencies of all rows, with a small margin for rounding.
     mass = np.asarray((symbols @ joint.pmf.T).T)
     return passed & ~(budget.lift_excess(mass / joint.p_s[:, None] / mass.sum(axis=0), joint.p_s) > -1e-9)
 
@@ -142,7 +141,7 @@ def certified_symbols(
 def check_counts(
     joint: JointDistribution, design: NDArray[np.int64], fresh: NDArray[np.int64], most_cells: int
 ) -> None:
-    """Refuse counts that do not match the cells of the distribution, and too many cells."""
+    """Refuse counts that do not match the cells of the distribution, or too many cells."""
     k = joint.pmf.shape[1]
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
         raise InvalidParameter(
@@ -170,16 +169,16 @@ def certified_merging(
     confidence: float,
     noise: Noise | None = None,
 ) -> Channel:
-    """Channel that releases for each cell its certified block, from blocks that form a partition.
+    """Design a channel that releases, for each cell, the certified block that contains it; the blocks form a partition.
 
-    Blocks are put together on the rows of the design, those that would not pass first, each with the one that loses
-    least; of all that pass on fresh rows the finest partition is taken.
+    Blocks are merged on the design rows: a block that would not pass is merged with the one that loses least. The
+    finest partition into blocks that pass on fresh rows is released.
 
     Guarantee
     ---------
     With probability at least ``confidence`` over the rows, every released symbol is within the budget under the
-    distribution they were drawn from, whatever it is; under the frequencies of all rows it always is. One block of all
-    cells, which tells nothing, can always be released.
+    distribution they were drawn from, whatever it is; under the frequencies of all rows it always is. A single block of
+    all cells, which reveals nothing, can always be released.
 
     Parameters
     ----------

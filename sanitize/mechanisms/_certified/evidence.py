@@ -1,38 +1,39 @@
-"""Evidence of fresh rows about lifts of symbols that other rows chose: proofs 3 and 4 in docs/theory/proofs.md.
+"""Evidence from fresh rows about the lifts of symbols chosen on other rows: proofs 3 and 4 in docs/theory/proofs.md.
 
 A released symbol y has P(y|cell) ∝ w(cell) with w in [0, 1]. With m = E w, q = E w 1{S=s} and π = P(s) its lift is
 q / (m π). Rows are independent draws of (S, cell). To prove q <= r π m, take numbers μ, b (about m and r π) and
 
     f = μ (r 1{S=s} - b) - w (1{S=s} - b),    E f = μ (r π - b) - q + b m,
 
-which is at most (μ - m)(r π - b) where q >= r π m. Let e be no less than that for all (m, π) of a box. For λ >= 0 with
-1 + λ (f - e) > 0 the product over the rows of 1 + λ (f - e), which is what a bet against q >= r π m makes of 1 [WSR],
-has a mean of at most 1 if q >= r π m and (m, π) is in the box, so by Markov's inequality it reaches 1 / level with
+which is at most (μ - m)(r π - b) where q >= r π m. Let e be at least this for all (m, π) of a box. For λ >= 0 with 1 +
+λ (f - e) > 0 the product over the rows of 1 + λ (f - e), which is what a bet against q >= r π m makes of 1 [WSR], has a
+mean of at most 1 if q >= r π m and (m, π) is in the box, so by Markov's inequality it reaches 1 / level with
 probability at most ``level``. With -f it proves q >= r π m. As q <= π, m >= 1/r proves q <= r π m by itself. The box
-enters as a product of two small errors, that of m and that of π, where bounds of P(s|y) made of bounds of π would take
-in the whole second one.
+enters as a product of two small errors, those of m and of π, whereas bounds of P(s|y) derived from bounds of π would
+contain the whole error of π.
 
-The symbols, μ, b and λ come from other rows, and a product only grows as e falls. So the box may come from the fresh
-rows themselves. A symbol that is not within the budget makes at least one claim that is false. The distribution alone
-says which one is the first, whatever the rows are, and the symbol passes only if this one is shown: with probability at
-most ``level``, however many claims it makes. One union bound over the box and the symbols makes every symbol that
-passes certain at once, and any mixture of them, whatever chose it, is a release within the budget.
+The symbols, μ, b and λ come from other rows, and a product only grows as e falls, so the box may come from the fresh
+rows themselves. A symbol that is not within the budget makes at least one false claim. The distribution alone
+determines the first false claim, whatever the rows are, and the symbol passes only if this claim is shown, which has
+probability at most ``level``, however many claims the symbol makes. A union bound over the box and the symbols covers
+all symbols that pass at once, so any mixture of them, however chosen, is a release within the budget.
 
-Counts of (s, cell) may hold noise that adds up to 0 in each cell: N + Z in place of N in the logarithm Σ N log(1 +
-λ (f - e)) of the product. In one cell f has one value at S = s and one at all others, so what noise adds is Z_s times
-d(cell), the difference of the two logarithms; with log E exp(t Z_s) <= ψ(t), independent over cells, the product times
-exp(-Σ_cells ψ(d)) still has a mean of at most 1. Rows of a cell are known without noise, and λ may know ψ.
+Counts of (s, cell) may hold noise that adds up to 0 in each cell: N + Z in place of N in the logarithm Σ N log(1 + λ (f
+- e)) of the product. In one cell f has one value at S = s and one at all others, so the noise adds Z_s times d(cell),
+the difference of the two logarithms; with log E exp(t Z_s) <= ψ(t), independent over cells, the product times
+exp(-Σ_cells ψ(d)) still has a mean of at most 1. The number of rows in each cell is known without noise, and λ may
+depend on ψ.
 
-Where rows of a cell are not to be known either, every count has a Z of its own, and n alone is known. Then Σ N log(1 +
-λ (f - e)) is n times the logarithm l of one of the values of f, that at S /= s in cells that the symbol does not have,
-and Σ N d with d the difference of the others from l: Σ Z d is what noise adds, and Σ ψ(d) is taken off for it. The mean
-of w is bounded as shares are, below, by what noise on Σ w N may be.
+If the number of rows in a cell is private too, every count has independent noise Z, and only n is known. Then Σ N log(1
++ λ (f - e)) is n l + Σ N d, where l is the logarithm at one value of f (S /= s in cells without the symbol) and d the
+difference of each other logarithm from l. The noise adds Σ Z d, for which Σ ψ(d) is subtracted. The mean of w is
+bounded like shares, below, by the possible noise on Σ w N.
 
-Bounds of P(s) are made of shares of rows, from counts with noise. For n independent rows of share p and noise of log
+Bounds of P(s) are bounds of shares of rows, from counts with noise. For n independent rows of share p and noise of log
 E exp(tZ) <= ψ(t), E exp(λ(k + Z)) is at most (1 + p(e^λ - 1))^n exp(ψ(λ)), so k + Z lies as far above np as t with
 probability at most exp(-I), I = max_λ>0 λt - n log(1 + p(e^λ - 1)) - ψ(λ); below likewise, with λ < 0. So p is ruled
-out at the level exp(-c) where some λ > 0 has p <= (exp((λt - c - ψ(λ))/n) - 1)/(e^λ - 1), or some λ < 0 has p >= that:
-the largest and the least of these are the bounds, and fewer λ only make them wider.
+out at the level exp(-c) if p <= (exp((λt - c - ψ(λ))/n) - 1)/(e^λ - 1) for some λ > 0, or p >= this value for some λ <
+0. The largest and the smallest of these values are the bounds; trying fewer λ only makes them wider.
 """
 
 from __future__ import annotations
@@ -54,21 +55,21 @@ if TYPE_CHECKING:
     Bounds = tuple[Vector, Vector]
     Counts = NDArray[np.int64]
 
-# Of the probability of error, spent on the means of w.
+# Share of the error probability for the bounds of the means of w.
 _FOR_MEANS = 0.05
-_WITHIN = 0.99  # of the tilts for which the noise has a bound, and of the λ that keep every factor above 0
+_WITHIN = 0.99  # share used of the range of tilts with bounded noise, and of λ with positive factors
 _LEAST = 1e-12
 
 
 def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]:
-    """Return the claims of a budget on a symbol: sensitive value, sign, ratio, and P(s) beyond which it is implied.
+    """Return the budget's claims on a symbol: sensitive value, sign, ratio, and P(s) from which the claim is implied.
 
-    P(y, s) is at least (sign 1) or at most (-1) the ratio times P(s) P(y).
+    A claim says that P(y, s) is at least (sign 1) or at most (sign -1) the ratio times P(s) P(y).
 
-    P(s|y) <= r P(s) says nothing from P(s) = 1/r on. P(s|y) >= r' P(s) follows from P(t|y) <= r P(t) for all t but s
-    where 1 - r (1 - P(s)) >= r' P(s), that is from P(s) = (r - 1)/(r - r') on; r is the largest of all secrets. So
-    where a symbol is not within the budget, a claim is false that is said by no others, and is tested as P(s) is not
-    below its bound.
+    P(s|y) <= r P(s) is trivial for P(s) >= 1/r. P(s|y) >= r' P(s) follows from P(t|y) <= r P(t) for all t other than s
+    if 1 - r (1 - P(s)) >= r' P(s), that is for P(s) >= (r - 1)/(r - r'), where r is the largest ratio of all secrets.
+    So if a symbol is not within the budget, a claim is false that no other claims imply, and this claim is tested
+    unless P(s) is below its bound.
     """
     uppers = [float(np.exp(min(nats, LOOSEST))) for nats in np.broadcast_to(budget.upper, n_s)]
     claims = [(s, -1, upper, 1 / upper) for s, upper in enumerate(uppers)]
@@ -80,18 +81,17 @@ def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]
 
 
 class Evidence:
-    """Symbols and counts in the form that each test of one sensitive value and one side needs.
+    """Tests of symbols on fresh rows, with symbols and counts prepared for each sensitive value and side.
 
     Parameters
     ----------
-    net : sparse array of shape (k, n_cells)
-        P(y|cell) of each symbol up to a factor, between 0 and 1.
-    design, fresh : ndarrays of shape (n_s, n_cells)
-        Counts of the rows that the symbols were chosen on and of others, which may hold noise.
+    symbols : sparse array of shape (k, n_cells) P(y|cell) of each symbol up to a factor, between 0 and 1. design, fresh
+    : ndarrays of shape (n_s, n_cells)
+        Counts of the rows on which the symbols were chosen, and of other rows; the latter may hold noise.
     error : float
-        Probability that any symbol passes which is not within the budget, while P(s) is within its bounds.
+        Probability that some symbol passes that is not within the budget, if P(s) is within its bounds.
     noise : Noise or None
-        That on each count of fresh rows, independent over cells.
+        Noise on each count of fresh rows, independent over cells.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Evidence:
         )
         self.design, self.fresh, self.noise = design, fresh, noise
         self.rows, self.n = fresh.sum(axis=0), row_total(fresh, noise)
-        self.others = 0 if noise is None or noise.of_rows is None else len(fresh) - 1  # of a cell, with noise
+        self.others = 0 if noise is None or noise.of_rows is None else len(fresh) - 1  # further noisy counts per cell
         self.p_s, self.n_outside = secret_shares(design), self.n_cells - np.bincount(self.row, minlength=self.k)
         self.p_cell = design.sum(axis=0) / max(float(design.sum()), 1.0)
         self.mean = np.maximum(self._sum(self.w * self.p_cell[self.cell]), _LEAST)
@@ -119,7 +119,7 @@ class Evidence:
             self.means = noisy_shares(total, self.n, tilt, np.array(taken), level)
 
     def _sum(self, values: Vector) -> Vector:
-        """Sum over the cells of each symbol."""
+        """Sum values over the cells of each symbol."""
         return np.asarray(np.bincount(self.row, values, self.k), np.float64)
 
     def _least(self, values: Vector) -> Vector:
@@ -129,7 +129,7 @@ class Evidence:
         return least_values
 
     def proves(self, budget: LiftBudget, prior: Bounds) -> Mask:
-        """Return whether fresh rows prove the lifts of each symbol within the budget, for P(s) within some bounds."""
+        """Return which symbols fresh rows prove to be within the budget, for P(s) within the given bounds."""
         passed = np.ones(self.k, bool)
         for s, sign, ratio, said_from in _claims(budget, len(prior[0])):
             if prior[0][s] < said_from:
@@ -137,17 +137,17 @@ class Evidence:
         return passed
 
     def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> Mask:
-        """Return whether P(y, s) is proved to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
-        room = 0.2  # of the depth of f below 0, that e may be
+        """Return for which y P(y, s) is proved at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
+        room = 0.2  # largest e, as a share of the depth of f below 0
         b = float(np.clip(ratio * self.p_s[s], _LEAST, 1 - _LEAST))
-        # f at S = s and elsewhere: in cells that the symbol does not have, and in those it has.
+        # f at S = s and at other S: in cells without the symbol (off), and in cells with the symbol (on).
         off, off_else = sign * self.mean * (b - ratio), sign * self.mean * b
         on, on_else = off[self.row] + sign * self.w * (1 - b), off_else[self.row] - sign * self.w * b
         corners = [sign * (self.mean - m) * (b - ratio * p) for m in self.means for p in (least, most)]
         e = np.max(corners, axis=0)
         depth = np.maximum(-np.minimum.reduce([off, off_else, self._least(on), self._least(on_else)]), _LEAST)
         size = self._tilt(b, self.p_s[s], (off, off_else, on, on_else), (1 + room) * depth)
-        # λ must not know e, which the fresh rows give: one that is larger than foreseen proves nothing.
+        # λ must not depend on e, which the fresh rows determine; an e larger than allowed for proves nothing.
         is_usable = e <= room * depth
         e = np.where(is_usable, e, 0.0)
         row_size = size[self.row]
@@ -169,9 +169,10 @@ class Evidence:
         return np.asarray(is_common | is_usable & (shown >= self.needed))
 
     def _tilt(self, b: float, p: float, values: tuple[Vector, ...], depth: Vector) -> Vector:
-        """Approximately best λ for symbols that would barely pass, from the design rows; λ depth < 1.
+        """Return an approximately best λ for symbols that would barely pass, from the design rows; λ depth < 1.
 
-        λ = t / (v + t²) is best for small λ where f has mean t and variance v; t is what n rows show ``needed`` by.
+        For small λ, λ = t / (v + t²) is best if f has mean t and variance v; t is the mean for which n rows just give
+        the needed evidence.
         """
         off, off_else, on, on_else = values
         p_cell = self.p_cell[self.cell]
@@ -198,8 +199,8 @@ class Evidence:
 def _means(total: Vector, n: float, needed: float) -> Bounds:
     """Bounds of the mean of w in [0, 1] from its sum over n rows; each fails with probability at most exp(-needed).
 
-    A mean m of n values in [0, 1] is at most x < m, or at least x > m, with probability at most exp(-n KL(x, m))
-    [HOEF]; KL(x, m) >= (x - m)² / (2 max(x, m)).
+    The average of n values in [0, 1] with mean m is at most x < m, or at least x > m, with probability at most exp(-n
+    KL(x, m)) [HOEF], and KL(x, m) >= (x - m)² / (2 max(x, m)).
     """
     mean, unit = total / n, needed / n
     return np.maximum(mean - np.sqrt(2 * mean * unit), 0.0), mean + unit + np.sqrt(2 * mean * unit + unit**2)
@@ -211,7 +212,7 @@ def secret_shares(design: NDArray[np.int64]) -> Vector:
 
 
 def evidence_threshold(n_symbols: int, error: float) -> float:
-    """Evidence that each test needs if this many symbols are tested, in nats."""
+    """Evidence in nats that each test needs if this many symbols are tested."""
     return float(-np.log(error * (1 - _FOR_MEANS) / max(n_symbols, 1)))
 
 
@@ -221,12 +222,12 @@ def divergence(q: Vector, bound: Vector | float) -> Vector:
 
 
 def row_total(fresh: NDArray[Any], noise: Noise | None) -> float:
-    """Total number of rows, which noise on counts must not change."""
+    """Total number of fresh rows, which noise on counts must not change."""
     return float(fresh.sum() if noise is None or noise.of_rows is None else noise.of_rows)
 
 
 def shares_within(noisy_counts: Vector, n: float, noise: Noise, draws: float, level: float) -> tuple[Vector, Vector]:
-    """Bounds of shares of n rows from counts, each with the sum of several independent noise draws."""
+    """Bounds of shares of n rows, from counts that each contain the sum of ``draws`` independent noise draws."""
     tilt = np.geomspace(1e-7, min(40.0, 0.999 * noise.reach), 4096)
     return noisy_shares(noisy_counts, n, tilt, draws * noise.log_mgf(tilt)[:, None], level)
 
@@ -237,16 +238,16 @@ def noisy_shares(noisy_counts: Vector, n: float, tilt: Vector, taken: Vector, le
     Parameters
     ----------
     noisy_counts : ndarray of shape (k,)
-        Their sums with noise, of which k may be below 0 or above n.
+        Sums of the numbers with noise, which may be below 0 or above n.
     n : float
-        Rows, at least 1.
+        Number of rows, at least 1.
     tilt : ndarray of shape (n_tilts,)
         λ.
     taken : ndarray of shape (n_tilts, k) or (n_tilts, 1)
         Bound ψ(λ) of the noise on each sum.
     level : float
     """
-    # A hair more than is needed, for rounding.
+    # Slightly more evidence than needed, to allow for rounding.
     needed, tilt = -np.log(level / 2) * (1 + 1e-9), tilt[:, None]
     least, most = (
         np.expm1((sign * tilt * noisy_counts - needed - taken) / n) / np.expm1(sign * tilt) for sign in (1, -1)

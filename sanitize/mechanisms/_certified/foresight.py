@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PowerModel:
-    """Counts of the design rows, and the posteriors that they can support.
+    """Counts of the design rows, with the bounds of posteriors and the evidence that symbols need on fresh rows.
 
     Attributes
     ----------
@@ -28,11 +28,11 @@ class PowerModel:
     low, high : ndarrays of shape (n_s,)
         Bounds of P(s|y).
     scale : float
-        Fresh rows for each row of the design.
+        Number of fresh rows per design row.
     needed : float
-        What a symbol has to show, in nats.
+        Evidence that a symbol needs, in nats.
     variance : float
-        Of the noise on each count of fresh rows.
+        Variance of the noise on each count of fresh rows.
     """
 
     design: NDArray[np.int64]
@@ -46,7 +46,7 @@ class PowerModel:
     def from_counts(
         cls, design: NDArray[np.int64], n_fresh: float, budget: LiftBudget, confidence: float, variance: float = 0.0
     ) -> PowerModel:
-        """Return the model from counts of design rows; of the fresh rows, only the number is used."""
+        """Return the model for counts of design rows; of the fresh rows, only their number is used."""
         p_s = secret_shares(design)
         low = np.where(np.less(budget.lower, LOOSEST), np.exp(np.negative(budget.lower)), 0.0) * p_s
         high = np.minimum(np.exp(np.minimum(budget.upper, LOOSEST)) * p_s, 1.0)
@@ -55,16 +55,16 @@ class PowerModel:
 
 
 def expected_evidence(power: PowerModel, counts: NDArray[Any], draws: NDArray[Any]) -> Vector:
-    """Least divergence of posteriors from the bounds, times the number of informative fresh rows, in nats; 0 outside.
+    """Expected evidence in nats: least divergence of posteriors from their bounds, times informative fresh rows.
 
     Parameters
     ----------
     power : PowerModel
     counts : ndarray of shape (n_s, k)
-        Rows of the design in each symbol.
+        Design rows in each symbol.
     draws : ndarray of shape (k,)
-        Σ_cells w², by which the noise on what a symbol tells grows. It makes that smaller about as the two variances
-        are to each other.
+        Σ_cells w², the number of noise draws in a symbol's evidence. Noise reduces the evidence about in the ratio of
+        the variance without noise to the variance with noise.
     """
     rows, noise = counts.sum(axis=0), power.variance * draws if power.variance else None
     q = np.clip((counts + 0.5) / (rows + 1), 1e-9, 1 - 1e-9)
@@ -72,9 +72,9 @@ def expected_evidence(power: PowerModel, counts: NDArray[Any], draws: NDArray[An
 
 
 def least_shown(q: Vector, low: Vector, high: Vector, rows: Vector, noise: Vector | None = None) -> Vector:
-    """Least divergence of shares q (n_s, k) from their bounds, times the number of informative rows (k,), in nats.
+    """Least divergence in nats of shares q (n_s, k) from their bounds, times the number of informative rows (k,).
 
-    It is 0 outside of the bounds, and smaller beside noise of some variance, shape (k,).
+    The result is 0 for shares outside the bounds, and smaller with noise, whose variance has shape (k,).
     """
     least = np.full(len(rows), np.inf)
     for shares, *bounds in zip(q, low, high, strict=True):
@@ -89,13 +89,13 @@ def least_shown(q: Vector, low: Vector, high: Vector, rows: Vector, noise: Vecto
 
 
 def rows_needed(budget: LiftBudget, p_s: Vector, n_cells: float, confidence: float) -> Vector:
-    """Approximate number of fresh rows that a symbol with posterior P(s) needs to pass all tests."""
+    """Approximate number of fresh rows that a symbol needs to pass all tests if its posterior equals the prior."""
     least = np.full(len(p_s), np.inf)
     for ratio in (np.exp(np.negative(budget.lower)), np.exp(np.minimum(budget.upper, LOOSEST))):
         bound = ratio * p_s
         tested = (bound > 0) & (bound < 1) & (p_s < 1)
         least[tested] = np.minimum(least[tested], divergence(p_s[tested], bound[tested]))
-    # 1 where there is nothing to test.
+    # The result is 1 if there is nothing to test.
     return np.asarray(np.maximum(_evidence_threshold(n_cells, confidence) / np.maximum(least, 1e-12), 1.0))
 
 

@@ -16,10 +16,10 @@ from sanitize.mechanisms._data_independent.randomized_response import even_row
 
 
 def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1) -> Channel:
-    """Add two-sided geometric noise, P(Z = z) ∝ e^{-ε|z|/Δ}, to a number from 0 to n - 1, and clamp the sum.
+    """Channel that adds noise with P(Z = z) ∝ e^{-ε|z|/Δ} to a number from 0 to n - 1 and clamps the sum.
 
-    The discrete form of the Laplace noise that [CY] names as the common way to differential privacy. Where one
-    person moves a count or a sum by at most Δ, its release is ε-DP of the table.
+    This is the discrete form of Laplace noise, which [CY] names as the common way to achieve differential privacy. If
+    one person changes a count or a sum by at most Δ, releasing it through this channel is ε-DP for the table.
 
     Guarantee
     ---------
@@ -29,11 +29,11 @@ def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1
     Parameters
     ----------
     n_symbols : int
-        Numbers 0, ..., n - 1, at least 1 and at most 4096.
+        Number n of inputs 0, ..., n - 1; at least 1 and at most 4096.
     eps : float
-        In nats, finite and >= 0; at 0 the release is the same uniform distribution for every input.
+        Level in nats, finite and >= 0; at 0 the release has the same uniform distribution for every input.
     sensitivity : int
-        Δ: the most that one person moves the number, >= 1.
+        Largest change Δ of the number by one person, >= 1.
 
     Returns
     -------
@@ -63,17 +63,17 @@ def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1
     with decimal.localcontext(decimal.Context(prec=60)):
         rate = min(Decimal(eps) / sensitivity, Decimal(LARGEST_LEVEL))
         lift = _lift(n_symbols, rate)
-        # The same row for every input tells nothing, rounding included.
+        # Equal rows for all inputs reveal nothing, even after rounding.
         even = np.tile(even_row(n_symbols), (n_symbols, 1))
         return Channel((Stage.dense(even if lift is None else _weights(n_symbols, rate, lift)),))
 
 
 def _lift(n: int, rate: Decimal) -> int | None:
-    """Units c added to every cell; None if they exceed half of a row.
+    """Return the units c to add to every cell; None if they would exceed half of a row.
 
-    With cells i_d + c, i_d = e^ε i_{d+1}, rounded up by less than 1, and the one of x itself, which takes the rest,
-    down by less than n, every ratio is at most (i_d + c + 1)/(i_{d+1} + c) or (i_1 + c + 1)/(i_0 + c - n): within
-    e^ε as soon as c (e^ε - 1) >= 1 + n e^ε.
+    Cells at distance d hold i_d + c with i_d = e^ε i_{d+1}, rounded up by less than 1; the cell of x itself takes the
+    remainder and is rounded down by less than n. So every ratio is at most (i_d + c + 1)/(i_{d+1} + c) or (i_1 + c +
+    1)/(i_0 + c - n), which is within e^ε as soon as c (e^ε - 1) >= 1 + n e^ε.
     """
     growth = rate.exp()
     if growth <= 1:
@@ -83,7 +83,7 @@ def _lift(n: int, rate: Decimal) -> int | None:
 
 
 def _weights(n: int, rate: Decimal, lift: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Integer cells (n, n): inner outputs have weight (1-a)/(1+a) a^d, the two ends a^d/(1+a), a = e^{-rate}."""
+    """Return integer cells (n, n): inner outputs get (1-a)/(1+a) a^d, the two ends a^d/(1+a), with a = e^{-rate}."""
     ratio = (-rate).exp()
     unit = (SCALE - n * lift) / (1 + ratio)
     powers = [ratio**d for d in range(n)]

@@ -30,7 +30,7 @@ _SERIES = 2 * (-1.0) ** (_ORDERS + 1) * zeta(2 * _ORDERS) * (1 - 1 / (2 * _ORDER
 def exponential_entropy(k: int, rate: float) -> float:
     """Entropy H(Z) = log((1-e^{-kλ})/(1-e^{-λ})) + λ/(e^λ-1) - kλ/(e^{kλ}-1) of P(j) ∝ e^{-jλ}, j < k [WXH (82)].
 
-    **Corrected**: it holds for every λ > 0, not only for λ <= 1, and decreases strictly from log k to 0.
+    **Corrected**: the formula holds for every λ > 0, not only for λ <= 1, and H(Z) decreases strictly from log k to 0.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def exponential_entropy(k: int, rate: float) -> float:
 
 
 def calibrate_exponential(k: int, capacity: float) -> float:
-    """Largest λ with log k - H(Z) <= capacity: the root of [WXH (83)].
+    """Return the largest λ with log k - H(Z) <= capacity, the root of [WXH (83)].
 
     λ is unique because H(Z) decreases strictly. The bound log k - H(Z) on the capacity is attained for
     distances on a line or a circle; for others the channel may have less [WXH Cor. 5, an upper bound].
@@ -114,10 +114,10 @@ def exponential_channel(
     capacity : float, optional
         Budget in nats; λ is calibrated to it. Give this or ``rate``.
     rate : float, optional
-        λ itself, >= 0; inf releases the nearest output for sure.
+        λ itself, >= 0; with inf the nearest output is always released.
     distance : {"line", "circle"} or array-like of shape (n, k)
-        |x - y| on a line or around a circle, or a matrix of distances (ranks are distances too). Ties go to
-        the lower index; on a circle to the right neighbour, which keeps it symmetric.
+        |x - y| on a line or around a circle, or a matrix of distances (ranks are distances too). Ties go to the lower
+        index; on a circle they go to the right neighbour, which keeps the channel symmetric.
 
     Returns
     -------
@@ -146,13 +146,13 @@ def exponential_channel(
     rate = nats("rate", rate)
     if math.isinf(rate) or k == 1:
         return Channel((Stage.deterministic(ranks.argmin(axis=1), k),))
-    # Integer probability of each rank: all but the first rounded up, the first takes the rest.
+    # Integer probability of each rank: all but the first are rounded up, and the first takes the remainder.
     with decimal.localcontext(decimal.Context(prec=60)):
         powers = list(accumulate(repeat((-Decimal(rate)).exp(), k - 1), operator.mul, initial=Decimal(1)))
         unit = SCALE / sum(powers, Decimal(0))
         tail_weights = [max(1, math.ceil(unit * power)) for power in powers[1:]]
     ladder = np.array([max(0, SCALE - sum(tail_weights)), *tail_weights], np.int64)
-    if ladder[0] <= ladder[1]:  # flat to within rounding: one distribution for all inputs, which tells nothing
+    if ladder[0] <= ladder[1]:  # flat up to rounding: one distribution for all inputs, which reveals nothing
         return Channel(uniform_distribution(n_symbols, k))
     return Channel((Stage.dense(ladder[ranks]),))
 

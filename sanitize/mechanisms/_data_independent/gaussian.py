@@ -21,20 +21,20 @@ from sanitize.mechanisms._data_independent.randomized_response import NOTHING, r
 
 Method = Literal["exact", "closed_form"]
 
-# A capacity is an integral of up to A²/2 = 800 nats: another machine's sum of it may be this share larger. Brackets of
-# large ones (amplitudes above 12) are 1e-8 wide.
+# A capacity is an integral of up to A²/2 = 800 nats, which may come out larger by this share on another machine.
+# Brackets of large capacities (amplitudes above 12) are 1e-8 wide.
 _ROUNDING, _LARGE, _WIDE = 1e-12, 1.91, 1e-8
 
 
 def gaussian_noise_variance(
     half_range: float, capacity: float, method: Method = "exact", *, values: ArrayLike | None = None
 ) -> float:
-    """Least variance N of Gaussian noise that keeps the capacity of Y = f + Z, |f| <= T, within a budget.
+    """Least variance N of Gaussian noise Z that keeps the capacity of Y = f + Z, |f| <= T, within a budget.
 
-    ``exact`` solves C(T/√N) = ε with the amplitude-constrained capacity C [Smith]; ``closed_form`` is
-    N = T²/(e^{2ε} - 1). **Corrected**: [WXH Cor. 6] prints the latter as the capacity itself. It is an upper
-    bound (the input is bounded in amplitude, not in power) and its noise suffices, but it is more than needed:
-    twice as much at ε = 1, three times at ε = 2. T is half the range of f, after centring.
+    ``exact`` solves C(T/√N) = ε with the amplitude-constrained capacity C [Smith]; ``closed_form`` is N = T²/(e^{2ε} -
+    1). **Corrected**: [WXH Cor. 6] prints the latter as the capacity itself. That expression is an upper bound on the
+    capacity (the input is bounded in amplitude, not in power), so the noise is sufficient, but its variance is more
+    than needed: twice as much at ε = 1, three times at ε = 2. T is half the range of f, after centring.
 
     Parameters
     ----------
@@ -45,12 +45,13 @@ def gaussian_noise_variance(
     method : {"exact", "closed_form"}
         ``exact`` takes at most 3 nats.
     values : array-like of shape (k,), optional
-        What f can be, if that is known: still less noise suffices, and none from log k nats on. For ``exact``.
+        Possible values of f, if they are known: even less noise is then enough, and none from log k nats on. Used by
+        ``exact`` only.
 
     Returns
     -------
     float
-        N in the unit of f squared, rounded to the private side: the certified upper end of the capacity is
+        Variance N in the squared unit of f, rounded to the private side: the certified upper end of the capacity is
         within the budget.
 
     Raises
@@ -95,17 +96,17 @@ def gaussian_channel(
     Parameters
     ----------
     values : array-like of shape (n,)
-        What X may be, strictly ascending; n >= 2. Up to 32 values are used as they are by ``exact``; for more,
-        all numbers between the ends count as possible. T is half their range.
+        Possible values of X, strictly ascending; n >= 2. With ``exact``, noise is computed for these values if there
+        are at most 32; otherwise all numbers between the ends count as possible. T is half of the range.
     capacity : float
         Budget in nats, > 0 (at 0 no finite noise suffices).
     step : float
-        Distance of the output grid's points, > 0. The grid starts from the first value.
+        Distance between the points of the output grid, > 0. The grid starts at the first value.
     reach : float
-        Standard deviations of noise that the grid extends beyond the values, >= 0. What would fall outside is
-        released as the end point: a bias at the ends, none in the middle. 0 keeps releases within the range.
+        Number of standard deviations by which the grid extends beyond the values, >= 0. Numbers outside are released as
+        the end point, which causes a bias near the ends but none in the middle. 0 keeps releases within the range.
     method : {"exact", "closed_form"}
-        Noise of the least variance within the capacity, of at most 3 nats, or of the closed form's larger one.
+        ``exact`` uses noise of the least variance, for a capacity of at most 3 nats; ``closed_form`` uses a larger one.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def gaussian_channel(
         raise InvalidParameter("capacity must be > 0: at 0 no finite noise suffices, so release nothing")
     step = check_number("step", step, "be a finite number > 0", lambda value: 0 < value < math.inf)
     reach = check_number("reach", reach, "be a finite number >= 0", lambda value: 0 <= value < math.inf)
-    # Beyond this many known values the whole interval is used: it needs barely more noise.
+    # With more known values than this the whole interval is used, which needs barely more noise.
     levels = x if len(x) <= 32 else None
     half_range = float(x[-1] - x[0]) / 2
     if epsilon >= math.log(len(x)) and method == "exact":
@@ -154,11 +155,11 @@ def gaussian_channel(
 
 
 def _cells(edges: Vector) -> NDArray[np.int64]:
-    """Integer probabilities of the cells between edges (n, k - 1), with open outer cells: rows sum to 2^62."""
-    tail = np.rint(ndtr(-np.abs(edges)) * SCALE).astype(np.int64)  # digits are kept on both sides
+    """Return integer probabilities of the cells between edges (n, k - 1); outer cells are open, rows sum to 2^62."""
+    tail = np.rint(ndtr(-np.abs(edges)) * SCALE).astype(np.int64)  # both tails keep their digits
     below = np.where(edges <= 0, tail, SCALE - tail)
     weights = np.diff(below, axis=1, prepend=0, append=SCALE)
-    # A normal distribution reaches every cell: one unit where its mass is below 2^-63, from the largest cell.
+    # A normal distribution reaches every cell: cells with mass below 2^-63 get one unit, taken from the largest cell.
     lifted: NDArray[np.int64] = np.maximum(weights, 1)
     largest = weights.argmax(axis=1)
     lifted[np.arange(len(lifted)), largest] -= (lifted - weights).sum(axis=1)
@@ -166,7 +167,7 @@ def _cells(edges: Vector) -> NDArray[np.int64]:
 
 
 def _variance(half_range: float, amplitude: float) -> float:
-    """Variance N = (T/A)², rounded up, so that some noise is left if the square underflows."""
+    """Variance N = (T/A)², rounded up, so that it stays positive if the square underflows."""
     deviation = half_range / amplitude
     return max(deviation * deviation * (1 + 8 * sys.float_info.epsilon), sys.float_info.min)
 
@@ -174,8 +175,8 @@ def _variance(half_range: float, amplitude: float) -> float:
 def _interval_amplitude(eps: float) -> float:
     """Largest A with C(A) <= ε, between two upper bounds of C and the capacity of the uniform input.
 
-    Of bounded power, C(A) <= log(1 + A²)/2; and C(A) <= log(1 + A √(2/(πe))), which is near C where A is large
-    [McKellips].
+    The upper bounds are C(A) <= log(1 + A²)/2, by bounded power, and C(A) <= log(1 + A √(2/(πe))), which is close to C
+    for large A [McKellips].
     """
     most = 3.0  # C(40) is 3.01 nats
     if eps > most:
@@ -196,7 +197,7 @@ def _interval_amplitude(eps: float) -> float:
         return math.log(last.upper / eps)
 
     # Once ε is no longer small, the amplitude exceeds its lower bound by less than this.
-    near = low + 0.08  # a guess, so it is tried
+    near = low + 0.08  # the guess is tested
     if near < high and log_ratio(math.log(near)) > 0:
         high = near
     rounding = _ROUNDING if eps < _LARGE else _WIDE
@@ -206,7 +207,7 @@ def _interval_amplitude(eps: float) -> float:
 def _levels_amplitude(units: Vector, eps: float) -> float:
     """Largest A such that the values A u, |u| <= 1, have capacity at most ε < log k."""
     # Up to about this amplitude the best input on [-A, A] is one of the two ends.
-    if eps <= amplitude_capacity(1.665).value:  # the two outer values alone are best on the interval
+    if eps <= amplitude_capacity(1.665).value:  # the best input on the interval uses the two outer values alone
         return _interval_amplitude(eps) / float(units[-1])
 
     def log_ratio(log_amplitude: float) -> float:
@@ -216,7 +217,7 @@ def _levels_amplitude(units: Vector, eps: float) -> float:
     high = low + 1
     while log_ratio(high) < -_ROUNDING:
         high += 1
-        # Values this many standard deviations apart are never confused, in doubles.
+        # Values this many standard deviations apart are never confused, as far as doubles can tell.
         if math.exp(high) * np.diff(units).min() > 40.0:
             return math.exp(high - 1)
     return math.exp(root(log_ratio, low, high, _ROUNDING))

@@ -1,4 +1,4 @@
-"""Product of channels: each coordinate of a tuple passes through its own channel."""
+"""Product of channels, which passes each coordinate of a tuple through its own channel."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def product_channel(
     channels: Sequence[Channel], inputs: Alphabet | None = None, outputs: Alphabet | None = None
 ) -> Channel:
-    """Pass each coordinate through its own channel, independently: P(y|x) = prod_j P_j(y_j|x_j).
+    """Channel that passes each coordinate independently through its own channel: P(y|x) = prod_j P_j(y_j|x_j).
 
-    Capacities add up, and so do the local DP of the factors where a neighbour may differ in every coordinate.
-    Symbols are tuples in lexicographic order, the first coordinate most significant; each factor stays a stage
-    of its own, so the product matrix is never formed.
+    Capacities of the factors add up, and so do their local DP levels if neighbours may differ in every coordinate.
+    Symbols are tuples in lexicographic order, with the first coordinate most significant. Each factor stays a separate
+    stage, so the product matrix is never formed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""k-ary randomized response, which keeps a symbol or replaces it by any other; calibrated by local DP or capacity."""
+"""Randomized response, which keeps a symbol or replaces it by any other; calibrated by local DP or by capacity."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from sanitize._util.limits import LARGEST_LEVEL
 from sanitize.core.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget
 
-# Share by which a figure may come out larger in another machine's arithmetic: a calibration stays below by it.
+# Share by which a figure may come out larger in another machine's arithmetic; calibrations stay this far below.
 ROUNDING = 1e-13
-# Capacities below this are held to be 0: the squares that they come from leave the range of doubles.
+# Capacities below this count as 0, because the squares in their formula leave the range of doubles.
 NOTHING = 1e-290
-# A figure by a level of noise.
+# Function from a noise level to a figure, such as a capacity.
 _Figure = Callable[[float], float]
 
 
 def randomized_response(n_symbols: int, eps: float) -> Channel:
-    """ε-LDP randomized response over n symbols: keep with probability e^ε / (e^ε + n - 1) [WXH §4.1].
+    """Channel of ε-LDP randomized response on n symbols: keep X with probability e^ε / (e^ε + n - 1) [WXH §4.1].
 
     Guarantee
     ---------
@@ -35,7 +35,7 @@ def randomized_response(n_symbols: int, eps: float) -> Channel:
     Parameters
     ----------
     n_symbols : int
-        Symbols, at least 1; 2 is Warner's binary response.
+        Number n of symbols, at least 1; n = 2 is Warner's binary response.
     eps : float
         Local differential privacy of X in nats, finite and >= 0.
 
@@ -65,12 +65,13 @@ def randomized_response(n_symbols: int, eps: float) -> Channel:
     eps = float(eps)
     if n_symbols == 1:
         return Channel.identity(1)
-    if n_symbols > 256:  # up to this many symbols one dense stage is small and draws one word a row
+    if n_symbols > 256:  # up to this many symbols, one dense stage is small and takes one random word per row
         return _two_stages(n_symbols, eps)
     # Every other symbol gets w = ceil(2^62 / (e^ε + n - 1)), so keeping has at most e^ε w.
     with decimal.localcontext(decimal.Context(prec=60)):
         other_weight = math.ceil(Decimal(SCALE) / (Decimal(min(eps, LARGEST_LEVEL)).exp() + (n_symbols - 1)))
-    # Uniform: the units left over by rounding cannot be spread evenly, the symbol kept must not gain them.
+    # The channel is uniform: units left over by rounding cannot be spread evenly, and the kept symbol must not get
+    # them.
     keep = SCALE - (n_symbols - 1) * other_weight
     if keep < other_weight:
         return Channel(uniform_distribution(n_symbols, n_symbols))
@@ -80,10 +81,10 @@ def randomized_response(n_symbols: int, eps: float) -> Channel:
 
 
 def randomized_response_capacity(n_symbols: int, eps: float) -> float:
-    """C = log n - H(Z) of n-ary randomized response, Z the distribution of a row, in nats [WXH Cor. 3, 4].
+    """Capacity log n - H(Z) of n-ary randomized response, with Z distributed as a row, in nats [WXH Cor. 3, 4].
 
-    Every row is a permutation of one distribution and the columns sum alike, so the uniform input attains the bound of
-    [WXH Cor. 4]. For n = 2 this is log 2 - h(p) with flip probability p = 1/(1 + e^ε).
+    Every row is a permutation of one distribution and all columns have the same sum, so the uniform input attains the
+    bound of [WXH Cor. 4]. For n = 2 this is log 2 - h(p) with flip probability p = 1/(1 + e^ε).
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ def randomized_response_capacity(n_symbols: int, eps: float) -> float:
     Returns
     -------
     float
-        Nats, between 0 and log n; its own size is its accuracy, down to ε = 1e-150.
+        Capacity in nats, between 0 and log n, with a small relative error down to ε = 1e-150.
 
     Raises
     ------
@@ -113,16 +114,16 @@ def randomized_response_capacity(n_symbols: int, eps: float) -> float:
         return 0.0
     if eps > 1:
         return math.log(n_symbols) - _response_entropy(n_symbols, eps)
-    # Deviations of n P from 1; sum (1 + d) log(1 + d) - d over n cells has no first-order term to cancel.
+    # With d the deviation of n P from 1, Σ (1 + d) log(1 + d) - d over n cells has no first-order terms that cancel.
     deviation = -math.expm1(eps) / (math.exp(eps) + n_symbols - 1)
     return (_information(-(n_symbols - 1) * deviation) + (n_symbols - 1) * _information(deviation)) / n_symbols
 
 
 def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
-    """Level ε at which n-ary randomized response has a given capacity: log n - H(Z) = capacity [WXH Cor. 3, 4].
+    """Return the level ε at which n-ary randomized response has a given capacity log n - H(Z) [WXH Cor. 3, 4].
 
-    **Corrected**: in nats throughout (the paper's interval (0, 1) for n = 2 is in bits), and no noise at all
-    is needed, ε = inf, once the capacity reaches log n.
+    **Corrected**: everything is in nats (the paper's interval (0, 1) for n = 2 is in bits), and from a capacity of log
+    n on no noise is needed, so ε = inf.
 
     Parameters
     ----------
@@ -158,16 +159,16 @@ def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
 def level_of_capacity(
     n_symbols: int, capacity: float, turn: float, entropy_of: _Figure, capacity_of: _Figure, steepest: float
 ) -> float:
-    """Noise level over n symbols at which log n - H(Z) equals a capacity; inf if no noise is needed.
+    """Return the noise level at which log n - H(Z) on n symbols equals a capacity; inf if no noise is needed.
 
-    The capacity is at most ``steepest`` times the level squared. Beyond the level ``turn`` and near log n the entropy
-    that is left has the digits, below it the capacity.
+    The capacity is at most ``steepest`` times the square of the level. Above the level ``turn``, near log n, the
+    remaining entropy is accurate; below it, the capacity is.
     """
     if capacity >= math.log(n_symbols):
         return math.inf
     if capacity < NOTHING:
         return 0.0
-    entropy = math.nextafter(math.log(n_symbols), math.inf) - capacity  # the logarithm may be rounded down
+    entropy = math.nextafter(math.log(n_symbols), math.inf) - capacity  # in case the logarithm was rounded down
 
     def log_ratio(log_level: float) -> float:
         level = math.exp(log_level)
@@ -180,10 +181,10 @@ def level_of_capacity(
 
 
 def root(log_ratio: _Figure, low: float, high: float, rounding: float = ROUNDING) -> float:
-    """Log of the parameter at which log(figure / budget) is at most -rounding, checked after solving.
+    """Log of the parameter at which log(figure / budget) is at most -rounding; the result is checked after solving.
 
-    A root is found to the last digits of the parameter only, and a figure that rounding or an early stop makes
-    jump has none; so the parameter is moved to the private (lower) side until its own figure fits.
+    A root is exact only up to the last digits of the parameter, and a figure that jumps because of rounding or an early
+    stop has no root. So the parameter is moved to the private (lower) side until its own figure fits.
     """
     from scipy.optimize import brentq
 
@@ -199,7 +200,7 @@ def root(log_ratio: _Figure, low: float, high: float, rounding: float = ROUNDING
 
 
 def _two_stages(n_symbols: int, eps: float) -> Channel:
-    """Stages that keep with probability a, else draw from all n symbols; a/(1-a) <= (e^ε - 1) times the least draw."""
+    """Return stages that keep with probability a, else draw from all n symbols; a/(1-a) <= (e^ε - 1) min P(draw)."""
     uniform = even_row(n_symbols)
     with decimal.localcontext(decimal.Context(prec=60)):
         odds = (Decimal(min(eps, LARGEST_LEVEL)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
@@ -223,14 +224,14 @@ def _two_stages(n_symbols: int, eps: float) -> Channel:
 
 
 def even_row(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Integers that sum to 2^62 and differ by at most one."""
+    """Return n integers that sum to 2^62 and differ by at most one."""
     weights = np.full(n_symbols, SCALE // n_symbols, np.int64)
     weights[: SCALE % n_symbols] += 1
     return weights
 
 
 def uniform_distribution(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
-    """Channel whose every input draws from the same uniform distribution: no leakage, even after rounding."""
+    """Channel that draws from the same uniform distribution for every input, so nothing leaks, even after rounding."""
     return (
         Stage.deterministic(np.zeros(n_symbols, np.int32), 1),
         Stage(np.array([0, n_outputs]), np.arange(n_outputs, dtype=np.int32), even_row(n_outputs), n_outputs),
@@ -238,8 +239,8 @@ def uniform_distribution(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
 
 
 def _response_entropy(n_symbols: int, eps: float) -> float:
-    """Entropy deficit of a row as a sum of positive terms, which stays accurate when small."""
-    odds = (n_symbols - 1) * math.exp(-eps)  # of replacing to keeping
+    """Entropy deficit log n - H of a row, as a sum of positive terms that stays accurate if it is small."""
+    odds = (n_symbols - 1) * math.exp(-eps)  # probability of a replacement over that of keeping
     replaced = odds * eps / (1 + odds) if odds else 0.0
     return math.log1p(odds) + replaced
 

@@ -1,4 +1,4 @@
-"""Local search over partitions: windows of a few groups are split and reassembled, many at once."""
+"""Local search over partitions, which splits windows of a few groups and reassembles them, many windows at once."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
     Noise = Callable[[Vector], Vector]
 
-# Nats that differ by rounding only.
+# Values in nats that differ by less than this differ by rounding only.
 TIE = 1e-13
-# In one round of so many, groups are taken apart with few others, into nearly as many atoms as a window holds: more
-# often among few symbols, where there are few groups to choose from.
+# Every so many rounds, a window holds few groups, split into nearly as many atoms as it has room for. With few symbols
+# this happens more often, because there are few groups to choose from.
 _DEEP, _DEEP_AMONG_FEW, _FEW = 4, 2, 40
-# Rounds whose costs are blurred, among few symbols; the width of the blur in nats at first, and atoms of their windows.
+# Rounds with blurred costs for few symbols, the initial width of the blur in nats, and the atoms per window.
 _BLURRED_ROUNDS, _BLUR, _BLURRED_ATOMS = 80, 0.03, 10
 
 
 def _random_costs(scale: float, rng: np.random.Generator, mass: Vector) -> Vector:
-    """Random costs of the sets of each window, (n_sets, W), uniform, in nats per unit of the last set's probability."""
+    """Return uniform random costs of the sets of each window, (n_sets, W), in nats per probability of the last set."""
     return scale * mass[-1] * (rng.random(mass.shape) - 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class LocalSearch:
-    """Search over partitions into safe groups; it chooses window sizes and counts the sets that it checks.
+    """Search over partitions into safe groups, with a window size and a limit on the sets to check.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class LocalSearch:
     size : int
         Atoms of a window, at least 4.
     effort : Effort
-        Sets of atoms that may be judged.
+        Number of sets of atoms that may be checked.
     show : callable
     """
 
@@ -59,10 +59,10 @@ class LocalSearch:
     show: Callable[[str], None]
 
     def walk(self, labels: Codes) -> Codes:
-        """Labels of the best partition on a random walk over good ones, as a start for `improve`.
+        """Return labels of the best partition on a random walk over good ones, as a start for `improve`.
 
-        Windows are solved for costs that are blurred less and less, and what comes out is taken even where it keeps a
-        little less: so the walk leaves partitions that no single window can improve.
+        Windows are solved for costs with random noise that shrinks, and each result is accepted even if it keeps
+        slightly less. So the walk can leave partitions that no single window improves.
         """
         rng = np.random.default_rng(0)
         best, least = labels, partition_loss(labels, self.p_x)
@@ -78,16 +78,16 @@ class LocalSearch:
         return best
 
     def improve(self, labels: Codes) -> Codes:
-        """Labels of a partition that keeps at least as much, found within the effort; groups are numbered from 0.
+        """Return labels of a partition that keeps at least as much, found within the effort; groups count from 0.
 
-        A round deals the groups to windows at random, takes them apart into atoms, and solves every window exactly; a
-        group too large for its part of a window is dealt into atoms of several symbols. Nothing is ever lost: a window
-        changes only where that keeps more.
+        A round assigns groups to windows at random, splits the groups into atoms, and solves every window exactly. A
+        group with more symbols than its share of a window is split into atoms of several symbols. A window changes only
+        if that keeps more, so nothing is lost.
         """
         rng = np.random.default_rng(0)
         barren, turn = 0, 0
         deep = _DEEP_AMONG_FEW if len(labels) <= _FEW else _DEEP
-        # Rounds without any gain before a partition rests.
+        # Stop after 12 rounds without any gain.
         while self.effort.left and barren < 12 and (dealt := _deal(labels, self.size, turn, deep, rng)):
             labels, is_better = self._round(labels, *dealt, rng)
             barren = 0 if is_better else barren + 1
@@ -98,10 +98,11 @@ class LocalSearch:
     def _round(
         self, labels: Codes, window: Codes, quota: Codes, rng: np.random.Generator, noise: Noise | None = None
     ) -> tuple[Codes, bool]:
-        """Labels after solving every window, and whether any improved; with noise, every result is accepted."""
+        """Return labels after solving every window, and whether any improved; with noise, all results are accepted."""
         symbols = rng.permutation(np.flatnonzero(window[labels] >= 0))
         symbols = symbols[np.lexsort((labels[symbols], window[labels[symbols]]))]
-        # Symbols stand window by window and group by group; a group deals its own out to its atoms, numbered in order.
+        # Symbols are sorted by window and group; each group's symbols are dealt out to its atoms, which are numbered in
+        # order.
         group, first, member = np.unique(labels[symbols], return_index=True, return_inverse=True)
         n_atoms, by_place = quota[group], np.argsort(first)
         start = np.empty(len(group), np.intp)
@@ -130,21 +131,21 @@ class LocalSearch:
 
 
 def partition_loss(labels: Codes, p_x: Vector) -> float:
-    """Loss H(X|Y) up to a constant of the distribution, in nats, ignoring rounding: Σ P(G) log P(G)."""
+    """Loss H(X|Y) in nats up to a constant of the distribution, Σ P(G) log P(G), without digits lost to rounding."""
     mass = np.bincount(labels, p_x)
     return round(float(xlogy(mass, mass).sum()), 12)
 
 
 def _deal(labels: Codes, size: int, turn: int, deep: int, rng: np.random.Generator) -> tuple[Codes, Codes] | None:
-    """Window of each group in a round, -1 for none, and the window's atoms; None if every symbol is alone.
+    """Return each group's window in a round, -1 for none, and its number of atoms; None if every symbol is alone.
 
-    Groups go to windows one after the other, no window beyond its size.
+    Groups are assigned to windows one after the other, so that no window exceeds its size.
     """
     members = np.bincount(labels)
     several = np.flatnonzero(members > 1)
     if not len(several):
         return None
-    # Groups of one that take part in a round, for each larger group.
+    # Number of single symbols that take part in a round, per larger group.
     singles = rng.permutation(np.flatnonzero(members == 1))[: 2 * len(several)]
     order = rng.permutation(np.concatenate([several, singles]))
     quota = np.minimum(members, size if len(members) == 1 else size // 2 if turn % deep else size - 2)
@@ -157,26 +158,26 @@ def _deal(labels: Codes, size: int, turn: int, deep: int, rng: np.random.Generat
 def partition_windows(
     columns: Vector, mass: Vector, risks: SetRisks, noise: Noise | None = None
 ) -> tuple[Codes, Vector]:
-    """Partition the atoms of each window into safe sets that keep the most information.
+    """Partition the atoms of each window into the safe sets that keep the most information.
 
-    Merging a set G costs Σ_{x in G} P(x) log(P(G) / P(x)), so the best partition has the least Σ P(G) log P(G). By
-    dynamic programming over sets of atoms: the least of A is that of a safe B in A which holds A's first atom, plus
-    the least of A without B. Ties go to the first B in the order of bit masks.
+    Merging a set G costs Σ_{x in G} P(x) log(P(G) / P(x)), so the best partition has the least Σ P(G) log P(G). It is
+    found by dynamic programming over sets of atoms: the least sum of A is, over safe sets B in A that contain A's first
+    atom, the least P(B) log P(B) plus the least sum of A without B. Ties go to the first B in the order of bit masks.
 
     Parameters
     ----------
     columns : ndarray of shape (m, k, W)
-        Columns that judge the k atoms of W windows.
+        Columns of the k atoms of W windows, by which `risks` decides whether a set is safe.
     mass : ndarray of shape (k, W)
-        Their probabilities.
+        Probabilities of the atoms.
     risks : SetRisks
     noise : Noise, optional
-        Blurs what sets cost, so that good partitions are found and not always the same.
+        Random noise on the costs of sets, so that different good partitions are found.
 
     Returns
     -------
     labels : ndarray of shape (k, W)
-        Number of the set that each atom is in: that of its first atom.
+        Set of each atom, numbered by the set's first atom.
     value : ndarray of shape (W,)
         Least Σ P(G) log P(G), in nats; inf where the window as a whole is not safe.
     """
@@ -213,7 +214,7 @@ def _partition(columns: Vector, mass: Vector, risks: SetRisks, noise: Noise | No
 
 
 def _labels(chosen: Codes, k: int) -> Codes:
-    """Labels from a table of first sets, window by window."""
+    """Read labels from a table of first sets, window by window."""
     n_windows = chosen.shape[1]
     labels, left = np.zeros((k, n_windows), np.intp), np.full(n_windows, (1 << k) - 1)
     window, atoms = np.arange(n_windows), np.arange(k)[:, None]
@@ -227,9 +228,9 @@ def _labels(chosen: Codes, k: int) -> Codes:
 
 @cache
 def _plan(k: int) -> tuple[tuple[Codes, Codes, Codes], ...]:
-    """Sets by size, shape (n,), their subsets with the first atom, and the remainders, shape (n, 2^i).
+    """Return sets by size, shape (n,), with their subsets that contain the first atom and the remainders, (n, 2^i).
 
-    All sets without the first atom, and the whole window at last: no other is ever left over.
+    These are all sets without the window's first atom, and finally the whole window: no other set can be left over.
     """
     steps = []
     for size in range(1, k + 1):

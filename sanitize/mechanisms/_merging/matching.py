@@ -1,4 +1,4 @@
-"""Safe groups in nearly linear time, by pairing unsafe groups with complementary ones, many at once."""
+"""Search for safe groups in nearly linear time, by pairing unsafe groups with complementary ones, many at once."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ import numpy as np
 from sanitize._util.checks import Codes, Vector
 from sanitize.mechanisms._merging.risks import OrderedRisks, SetRisks, absorb, by_size
 
-# Fewer unsafe groups than this are finished one by one.
+# At most this many unsafe groups are finished one by one.
 _FEW_GROUPS = 400
-# Neighbours that each seeker looks at, and dimensions of most spread that distances are of: both bound the work.
+# Neighbours that each seeker considers, and dimensions of largest spread used for distances; both bound the work.
 _MATES, _DIMENSIONS = 12, 14
-# In more dimensions than so many a search for the nearest asks nearly all points: of more than so many, each seeker
-# then only asks a part, drawn anew in every round, which keeps the time nearly linear.
+# In more dimensions than _FLAT, a nearest-neighbour search visits nearly all points. With more than _PART points, each
+# seeker then searches only a random part, drawn anew in every round, which keeps the time nearly linear.
 _FLAT, _PART = 6, 2000
-# A round that merges less than one in so many is stuck; the next one draws so many mates for each seeker.
+# A round that merges less than one group in _STUCK is stuck; the next round draws _DRAWN random mates per seeker.
 _STUCK, _DRAWN = 32, 4
 
 
 def match_groups(risks: SetRisks, p_x: Vector, *, in_pairs: bool) -> Codes:
-    """Label of a safe group for each symbol, shape (n,); safe symbols stay alone unless others need them.
+    """Return a label of a safe group for each symbol, shape (n,); safe symbols stay alone unless others need them.
 
-    The best mate of a group is what cancels it: among the unsafe groups nearest to its mirror image, the one that
-    minimises the risk of the union. Where several want the same, the riskiest gets it. The few groups that are left
-    over are grown one by one.
+    The best mate of a group cancels its lifts: among the unsafe groups nearest to its mirror image, it is the one that
+    minimises the risk of the union. If several groups want the same mate, the riskiest one gets it. The few remaining
+    groups are grown one by one.
 
     Parameters
     ----------
     risks : SetRisks
     p_x : ndarray of shape (n,)
     in_pairs : bool
-        Merge the riskier half with whatever fits best, groups with groups; else grow an eighth of the unsafe symbols
-        by one symbol at a time, as Algorithm 1 grows one. Neither is always better.
+        If True, merge the riskier half of the groups with the groups that fit best. If False, grow an eighth of the
+        unsafe symbols by one symbol at a time, as Algorithm 1 grows one group. Neither way is always better.
     """
     groups = _Groups(risks, p_x)
     while len(groups.unsafe) > _FEW_GROUPS and groups.match(in_pairs=in_pairs):
@@ -45,7 +45,7 @@ class _Groups:
 
     def __init__(self, risks: SetRisks, p_x: Vector) -> None:
         self.total = risks.columns.sum(axis=1)
-        # Some uniform lift is mixed in, so that sets which rule out a sensitive symbol are in order too.
+        # A uniform lift is mixed in, so that sets that rule out a sensitive symbol can be ordered too.
         columns = np.concatenate([risks.columns, risks.columns + 0.05 * p_x * self.total[:, None]])
         self.risks = OrderedRisks(columns, risks, risks)
         self.columns, self.mass = columns.copy(), p_x.copy()
@@ -54,13 +54,13 @@ class _Groups:
         self.is_stuck = False
 
     def match(self, *, in_pairs: bool) -> bool:
-        """Merge unsafe groups with mates, once; return False if no group found one."""
+        """Merge unsafe groups with mates once; return False if no group found a mate."""
         unsafe = self.unsafe
         order = np.argsort(-self.risks.risk(self.columns[:, unsafe]), kind="stable")
         rank = np.argsort(order)
         seekers, pool = order[: len(unsafe) // 2], np.arange(len(unsafe))
         if not in_pairs:
-            # More of the riskiest symbols grow, until an eighth of the unsafe groups do.
+            # More of the riskiest symbols start to grow, until an eighth of the unsafe groups grow.
             riskiest = unsafe[order]
             wanted = len(riskiest) // 8 - int(self.grows[riskiest].sum())
             self.grows[riskiest[~self.grows[riskiest]][: max(wanted, 1)]] = True
@@ -74,19 +74,20 @@ class _Groups:
         return len(pairs) > 0
 
     def _wishes(self, unsafe: Codes, seekers: Codes, pool: Codes) -> Codes:
-        """Positions of possible mates for each seeker, best first, shape (len(seekers), k); never the seeker itself."""
+        """Positions of possible mates, not itself, for each seeker, best first, shape (len(seekers), k)."""
         columns, total = self.columns[:, unsafe], self.total[:, None]
         share = columns[: len(total)]
         away = np.divide(share, total, out=np.zeros_like(share), where=total > 0) - self.mass[unsafe]
         dimensions = np.argsort(-np.square(away).sum(axis=1), kind="stable")[:_DIMENSIONS]
-        # Symbols that are alike would all want the same few mates, and only those would find one.
+        # Similar symbols would all want the same few mates, and only a few of these symbols would find one.
         noise = np.random.default_rng(len(unsafe)).random((len(unsafe), len(dimensions)))
-        # These coordinates only say who is compared with whom.
+        # These coordinates only decide which groups are compared.
         points = away[np.sort(dimensions)].T * (1 + 1e-6 * noise)
         k = min(_MATES, len(pool))
         near = pool[_nearest(points[pool], -points[seekers], k)]
         if self.is_stuck:
-            # Where nearly all lean to one side, all mirror images are the same few: some mates are drawn instead.
+            # If nearly all groups lean to one side, their mirror images have the same few neighbours, so some mates are
+            # drawn.
             drawn = np.random.default_rng(len(unsafe)).integers(0, len(pool), (len(seekers), _DRAWN))
             near = np.concatenate([near, pool[drawn]], axis=1)
         union = columns[:, seekers][:, :, None] + columns[:, near]
@@ -103,7 +104,7 @@ class _Groups:
         self.unsafe = left[~self.risks.safe(self.columns[:, left])]
 
     def finish(self) -> None:
-        """Grow the riskiest unsafe group until it is safe, repeatedly: by unsafe groups first, by all others last."""
+        """Grow the riskiest unsafe group until it is safe, repeatedly: first by unsafe groups, then by all others."""
         while len(self.unsafe):
             at = int(by_size(-self.risks.risk(self.columns[:, self.unsafe])).argmin())
             group = int(self.unsafe[at])
@@ -120,7 +121,7 @@ class _Groups:
         self.mass[group] += self.mass[gone].sum()
         self._label(group, gone)
         left = np.setdiff1d(self.unsafe, gone)
-        # What is not safe by rounding alone, all symbols together, has nothing left to take.
+        # All symbols together may be unsafe by rounding alone, and then no symbols are left to take.
         is_done = self.risks.is_safe(column) or not (self.labels != group).any()
         self.unsafe = left[left != group] if is_done else left
 
@@ -131,7 +132,7 @@ class _Groups:
 
 
 def _nearest(points: Vector, mirrored: Vector, k: int) -> Codes:
-    """Positions of the k points nearest to each of other points, or nearest within a subset if there are many."""
+    """Positions of the k points nearest to each target point; with many points, nearest within a random subset."""
     from scipy.spatial import cKDTree
 
     n_parts = 1 if points.shape[1] <= _FLAT else -(-len(points) // _PART)
@@ -149,7 +150,7 @@ def _nearest(points: Vector, mirrored: Vector, k: int) -> Codes:
 
 
 def _settle(seekers: Codes, wishes: Codes, rank: Codes) -> Codes:
-    """Mate of each group, -1 for none: seekers ask by preference, and the seeker of lowest rank wins."""
+    """Return the mate of each group, -1 for none: seekers ask by preference, and the seeker of lowest rank wins."""
     n, k = len(rank), wishes.shape[1]
     mates, taken = np.full(n, -1, np.intp), np.zeros(n, np.bool_)
     n_asked, left = np.zeros(len(seekers), np.intp), np.arange(len(seekers))

@@ -1,4 +1,4 @@
-"""Risks of merged sets: excess and risk under one distribution or the worst of several, and the merging channel."""
+"""Safety and risk of merged sets of symbols under one distribution or the worst of several, and merging channels."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Optimality
     from sanitize.core.confidence import ConfidenceSet
 
-# Nats that both sides are bounded by, in turn: a ladder that all budgets share, so that a looser budget starts from
-# what a tighter one starts from.
+# Caps in nats on both sides of tighter budgets. All budgets share these values, so that searches under a looser budget
+# include the starts of searches under a tighter one.
 _LADDER = (25.0, 10.0, 5.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1)
 
 
 def set_sums(atoms: NDArray[Any]) -> NDArray[Any]:
-    """Sums over every subset of k atoms, shape (m, k, ...), in the order of bit masks, shape (m, 2^k, ...)."""
+    """Sums over all subsets of k atoms (m, k, ...), in the order of bit masks, shape (m, 2^k, ...)."""
     sums = np.zeros((len(atoms), 1, *atoms.shape[2:]), atoms.dtype)
     for atom in range(atoms.shape[1]):
         sums = np.concatenate([sums, sums + atoms[:, [atom]]], axis=1)
@@ -48,12 +48,12 @@ def set_sums(atoms: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class SetRisks(ABC):
-    """Excess and risk of merged sets of symbols, given by columns that add up under merging.
+    """Base of tests whether merged sets of symbols are safe, with sets given by columns that add up under merging.
 
     Attributes
     ----------
     columns : ndarray of shape (k, n_x)
-        Column of each symbol by itself.
+        Column of each single symbol.
     """
 
     columns: Vector
@@ -72,7 +72,7 @@ class SetRisks(ABC):
 
 
 def set_risks(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> SetRisks:
-    """Risks under one distribution or, with a confidence, the worst over all distributions that its counts allow."""
+    """Return the risks under one distribution or, with a confidence, under the worst that its counts allow."""
     if confidence is None:
         return RiskOfSets(check_distribution(joint).pmf, joint.p_s, budget)
     distributions = design_distributions(joint, confidence)
@@ -82,7 +82,7 @@ def set_risks(joint: JointDistribution, budget: Budget, confidence: float | Conf
 
 @dataclass(frozen=True, eq=False)
 class RiskOfSets(SetRisks):
-    """Excess and risk of merged sets of symbols under one distribution; columns are P(s, set)."""
+    """Safety and risk of merged sets of symbols under one distribution; columns are P(s, set)."""
 
     p_s: Vector
     budget: Budget
@@ -101,11 +101,11 @@ class RiskOfSets(SetRisks):
 
 @dataclass(frozen=True, eq=False)
 class RobustRiskOfSets(SetRisks):
-    """Excess and risk of merged sets of symbols under the worst distribution.
+    """Safety and risk of merged sets of symbols under the worst distribution of a confidence set.
 
-    Columns hold the frequency of the set given s, how much P(set|s) may be above it, and how much below. These add
-    up when sets are merged; what a set gains the rest must lose, and no more than the distance of the distributions can
-    move. That is exact for the distributions of a confidence set.
+    Columns hold the frequency of the set given s, and how far P(set|s) may lie above and below it. These figures add up
+    when sets are merged. A set can gain only mass that the rest loses, and at most the distance of the confidence set
+    can move; with these limits the worst case is exact.
     """
 
     totals: Vector
@@ -118,9 +118,9 @@ class RobustRiskOfSets(SetRisks):
         return np.asarray(~(lift_excess(*self._lifts(low, high), ratio_bounds(low, high), self.budget) > 0))
 
     def risk(self, columns: Vector) -> Vector:
-        """Log of the ratio of largest to smallest lift under any distribution, without an unlimited side."""
-        # Risk of a set that some distribution rules a sensitive symbol out by; finite, so that such sets are still in
-        # order.
+        """Log of the ratio of the largest to the smallest lift under any distribution, without an unlimited side."""
+        # Risk of a set with which some distribution rules a sensitive symbol out; finite, so that such sets can be
+        # ordered.
         ruled_out = 1e3
         low, high = self._bounds(columns)
         if isinstance(self.budget, LDPBudget):
@@ -146,7 +146,7 @@ class RobustRiskOfSets(SetRisks):
 
 @dataclass(frozen=True, eq=False)
 class OrderedRisks(SetRisks):
-    """Sets checked by one measure of risk and ordered by another; columns hold both, in this order."""
+    """Risks that check sets by one measure and order them by another; columns hold both, in this order."""
 
     judge: SetRisks
     order: SetRisks
@@ -161,15 +161,15 @@ class OrderedRisks(SetRisks):
 
 
 def even_budgets(budget: Budget) -> list[Budget]:
-    """Tighter budgets with sides nearer to each other, from equal sides on; many budgets share them.
+    """Return tighter budgets whose two sides are nearer to each other, the one with equal sides first.
 
-    Where a side hardly binds, a search that only asks what is safe goes astray, and may end with less than what it
-    finds where that side binds.
+    If one side hardly binds, a search guided only by safety may be misled and keep less than a search under a budget in
+    which that side binds.
     """
     if not isinstance(budget, LiftBudget):
         return []
     least, most = min(map(tightest_limit, sides := (budget.lower, budget.upper))), max(map(np.max, sides))
-    # A side is far looser than the other where it allows so many times as much.
+    # A side counts as far looser than the other if it allows four times as many nats.
     near = min((nats for nats in _LADDER if nats >= 4.0 * least), default=math.inf)
     return [_cap_budget(budget, nats) for nats in (least, near) if nats < most]
 
@@ -177,7 +177,7 @@ def even_budgets(budget: Budget) -> list[Budget]:
 def tighter_risks(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None
 ) -> Iterator[SetRisks]:
-    """Risks under tighter budgets, nearest first; a set that is safe under one is safe under the budget."""
+    """Yield risks under tighter budgets, nearest first; sets that are safe under these are safe under the budget."""
     budgets: list[Budget] = []
     if isinstance(budget, LDPBudget):
         budgets = [LDPBudget(nats) for nats in _LADDER if nats < budget.eps]
@@ -189,15 +189,15 @@ def tighter_risks(
 
 
 def _cap_budget(budget: LiftBudget, nats: float) -> LiftBudget:
-    """Cap both sides of the budget."""
+    """Return the budget with both sides capped at ``nats``."""
     return budget_in_nats(np.minimum(budget.lower, nats), np.minimum(budget.upper, nats))
 
 
 def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.inf) -> tuple[Vector, list[int]]:
     """Grow an unsafe set by members of a pool until it is safe or the pool is empty.
 
-    Each step takes the member that minimises the risk of the union, and beside it one for each ``share`` of those that
-    were taken; ties go to the lowest index.
+    Each step takes the member that minimises the risk of the union, and one further member per ``share`` members
+    already taken; ties go to the lowest index.
 
     Returns
     -------
@@ -223,23 +223,23 @@ def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.in
 
 
 def by_size(values: Vector) -> Vector:
-    """Values without their last digits, so that numbers that differ by rounding tie and the index decides."""
+    """Round values to 11 digits of the largest, so that numbers that differ by rounding tie and the index decides."""
     scale = np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0)
-    # Risks that agree in so many digits of the largest differ by rounding only.
+    # Risks that agree to 11 digits of the largest risk differ by rounding only.
     return np.round(values / scale, 11) if scale > 0 else values
 
 
 def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int] | Codes]) -> Channel:
     """Channel that releases the group of each symbol; symbols in no group stay alone.
 
-    Merging, and resampling inside the group, leak the same [ZDS Prop. 1]. Released symbols come in the order
-    of their first member.
+    Merging leaks as much as resampling inside each group [ZDS Prop. 1]. Released symbols are in the order of their
+    first members.
     """
     return merge_by_labels(joint, group_labels(groups, len(joint.public)), HEURISTIC)
 
 
 def group_labels(groups: Sequence[Sequence[int] | Codes], n: int) -> Codes:
-    """Least member of the group of each of n symbols; symbols in no group stay alone."""
+    """Label each of n symbols by the least member of its group; symbols in no group stay alone."""
     labels = np.arange(n)
     for group in groups:
         labels[list(group)] = min(group)
@@ -255,7 +255,7 @@ def merge_by_labels(joint: JointDistribution, labels: Codes, optimality: Optimal
 
 
 def merging_groups(merging: Channel) -> list[Codes]:
-    """Symbols of each group of a merging, in ascending order; low-risk symbols are groups of one."""
+    """Symbols of each group of a merging, in ascending order; symbols released unchanged are groups of one."""
     labels = merging.stages[0].indices
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)

@@ -1,6 +1,6 @@
-"""Subset merging: merge public symbols into small safe groups that keep as much as a search finds [ZDS §IV].
+"""Subset merging, a search for small safe groups of public symbols that keep much information [ZDS §IV].
 
-The search has several starts, is exact where small, and puts windows together anew.
+The search is exact for few symbols; otherwise it has several starts and improves them window by window.
 """
 
 from __future__ import annotations
@@ -43,18 +43,20 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._merging.risks import SetRisks
 
-# Sets judged by default: about a second up to 10,000 symbols, and some seconds for 100,000.
+# Sets checked by default: about a second for up to 10,000 symbols, and some seconds for 100,000.
 _EFFORT, _EFFORT_PER_SYMBOL = 2_000_000, 64
-# Up to so many symbols, what is found with sides that are nearer to each other is improved too: up to three searches,
-# each with a third of the effort, so that a search is the same whichever budget asks for it.
+# Up to _EVENED symbols, partitions found under budgets with more equal sides are improved too. Each of up to three
+# searches has a third of the effort, so that a search is the same for every budget that uses it.
 _EVENED, _SEARCHES = 100, 3
-# Sets judged by a longer search, and atoms that it puts together anew at a time.
+# Sets checked by the longer search, and atoms in one of its windows.
 _LONG_EFFORT, _WINDOW = 20_000_000, 13
-# Up to here the best of all partitions is found, by one window where that is quicker. Each symbol triples the work.
+# Up to EXACT symbols the best of all partitions is found, up to _ONE_WINDOW in one window. Each symbol triples the
+# work.
 EXACT, _ONE_WINDOW = 17, 14
-# Algorithm 1 is a start where it takes a fraction of a second: its work is the square of the symbols, times the rows.
+# Algorithm 1 gives a start if it takes a fraction of a second; its work is the square of the symbols times the rows.
 _PAPER_SYMBOLS, _PAPER_CELLS = 1500, 60_000_000
-# Up to so many symbols searches are also walked, and above so many only one in four tighter budgets gives starts.
+# Up to _WALKED symbols, searches begin with a random walk; above _SEVERAL, only one in four tighter budgets gives
+# starts.
 _WALKED, _SEVERAL, _SPARED = 100, 300, 4
 
 
@@ -65,15 +67,15 @@ def subset_merging(
     effort: float | None = None,
     confidence: float | ConfidenceSet | None = None,
 ) -> Channel:
-    """Merge public symbols into small safe groups that keep as much as a search finds [ZDS §IV].
+    """Design a channel that merges public symbols into small safe groups that keep much information [ZDS §IV].
 
-    I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is largest for many small groups, each safe by itself.
-    Up to 17 symbols the best partition of all is found. Above, unsafe symbols are matched with what cancels them,
-    in nearly linear time, and the better of several such starts, Algorithm 1 as printed among them up to 1,500
-    symbols, is improved: windows of a few groups are taken apart and put together again in the best way. Where one
-    side of the budget allows much more than the other, up to 100 symbols, what is found with more equal sides is
-    improved too, so that a free side does not keep less than a bounded one. Algorithm 1 by
-    itself keeps up to 0.2 of normalised utility less, most at small budgets.
+    I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is largest for many small groups, each safe by itself. Up to 17
+    symbols the best partition of all is found. For more symbols, unsafe symbols are matched with symbols that cancel
+    their lifts, in nearly linear time. The better of several such starts, up to 1,500 symbols also that of Algorithm 1
+    as printed, are improved: windows of a few groups are split and reassembled in the best way. If one side of the
+    budget allows much more than the other, up to 100 symbols, partitions found with more equal sides are improved too,
+    so that a free side never keeps less than a bounded one. Algorithm 1 alone keeps up to 0.2 less normalised utility,
+    mostly at small budgets.
 
     Guarantee
     ---------
@@ -88,9 +90,9 @@ def subset_merging(
     budget : Budget or float
         A number is symmetric local information privacy (LIP) in nats.
     effort : float, optional
-        Sets of symbols to judge above 17 symbols, >= 1; by default two million, at least 64 a symbol, and
-        up to 100 symbols six million, of which a search has a third.
-        The starts are always finished.
+        Number of sets of symbols to check if there are more than 17 symbols, >= 1. The default is two million or 64 per
+        symbol, whichever is larger; up to 100 symbols it is six million, a third of it for each search. The starts are
+        always finished.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every distribution that the counts allow at this confidence, instead of their frequencies
         alone; ``joint`` must be the frequencies of ``joint.n`` rows, and the budget a lift or LDP budget.
@@ -110,7 +112,7 @@ def subset_merging(
 
     See Also
     --------
-    best_subset_merging : the best partition of all, for a few more symbols.
+    best_subset_merging : a longer search for the best partition.
 
     Examples
     --------
@@ -133,11 +135,11 @@ def best_subset_merging(
     time_limit: float | None = None,
     confidence: float | ConfidenceSet | None = None,
 ) -> Channel:
-    """Merge public symbols into the safe groups that keep the most; never worse than `subset_merging`.
+    """Design a channel by a longer search for merged groups; it keeps at least as much as `subset_merging`.
 
     I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is maximal over all partitions of X into safe sets, low-risk
-    symbols included, for up to 17 public symbols, as in `subset_merging`. Above, that search goes on with larger
-    windows and more effort.
+    symbols included, for up to 17 public symbols, as in `subset_merging`. For more symbols, the search of
+    `subset_merging` goes on with larger windows and more effort.
 
     Guarantee
     ---------
@@ -151,9 +153,9 @@ def best_subset_merging(
     budget : Budget or float
         A number is symmetric local information privacy (LIP) in nats.
     effort : float, optional
-        Sets of symbols to judge above 17 symbols, >= 1; by default twenty million.
+        Number of sets of symbols to check if there are more than 17 symbols, >= 1; by default twenty million.
     time_limit : float, optional
-        Seconds for what comes after `subset_merging`; the best partition so far is returned.
+        Seconds for the search after `subset_merging`; the best partition found so far is then returned.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every distribution that the counts allow at this confidence, instead of their frequencies
         alone; ``joint`` must be the frequencies of ``joint.n`` rows, and the budget a lift or LDP budget.
@@ -198,7 +200,7 @@ def seed_groups(
     seconds: float = math.inf,
     confidence: ConfidenceSet | None = None,
 ) -> list[Codes]:
-    """Groups of `subset_merging` with a share of a search's effort, at most all of it, and a time limit."""
+    """Return the groups of `subset_merging`, searched with a share of the default effort and a time limit."""
     account = replace(_account(joint).part(min(share, 1.0)), seconds=seconds)
     return merging_groups(merge_by_labels(joint, find_partition(joint, budget, confidence, account), HEURISTIC))
 
@@ -206,7 +208,7 @@ def seed_groups(
 def find_partition(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None, account: Effort
 ) -> Codes:
-    """Label of a safe group for each symbol, from searches under this budget and under more balanced ones."""
+    """Return a label of a safe group for each symbol, from searches under this and under more balanced budgets."""
     starts: list[Codes] = []
     is_evened = EXACT < len(joint.p_x) <= _EVENED
     for even_budget in [*(even_budgets(budget) if is_evened else ()), budget]:
@@ -218,15 +220,16 @@ def find_partition(
 
 
 def _account(joint: JointDistribution, effort: float | None = None) -> Effort:
-    """Number of sets that may be checked; the default grows with the number of symbols."""
+    """Return an account of the sets that may be checked; the default grows with the number of symbols."""
     n = len(joint.p_x)
     return effort_account(effort, max(_EFFORT * (_SEARCHES if n <= _EVENED else 1), _EFFORT_PER_SYMBOL * n))
 
 
 def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Optimality:
-    """Optimality that the search proves: the best of all partitions for a few symbols, nothing for more.
+    """Return the optimality that the search proves: optimal among mergings for few symbols, otherwise nothing.
 
-    A merging may be within a budget on the whole release where not every symbol is; the search sees none of these.
+    A merging may be within a budget on the whole release although some symbols are not; the search ignores such
+    mergings.
     """
     if len(joint.p_x) <= EXACT:
         is_whole = isinstance(budget, (CapacityBudget, CVaRLiftBudget, MeanBudget))
@@ -239,11 +242,11 @@ def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Op
 def search_partition(
     risks: SetRisks, p_x: Vector, effort: Effort, tighter: Iterable[SetRisks] = (), earlier_labels: Sequence[Codes] = ()
 ) -> Codes:
-    """Label of a safe group for each symbol, shape (n,), chosen to keep much of I(X;Y).
+    """Return a label of a safe group for each symbol, shape (n,), chosen to keep much of I(X;Y).
 
-    Never below Algorithm 1 up to 1,500 symbols, and optimal up to 17. Groups that are safe under tighter budgets are
-    safe under this one: up to 1,500 symbols they are starts too. Safe partitions that are ``known`` are improved beside
-    the best starts, so that the result keeps at least what they keep.
+    The result is optimal up to 17 symbols, and keeps at least as much as Algorithm 1 up to 1,500. Groups that are safe
+    under tighter budgets are safe under this one, so up to 1,500 symbols they are starts too. The safe partitions in
+    ``earlier_labels`` are improved along with the best starts, so that the result keeps at least as much as they keep.
     """
     n = len(p_x)
     if risks.safe(risks.columns).all():
@@ -251,7 +254,7 @@ def search_partition(
     if n <= EXACT:
         effort.spend(1 << n)
         return best_partition(risks, p_x)
-    # Partitions into safe groups by different rules, best first, without those that cost what another one costs.
+    # Partitions into safe groups by different rules, best first; of several with the same cost only one is used.
     rules = [match_groups(risks, p_x, in_pairs=True)]
     if n <= 20_000:
         rules.append(match_groups(risks, p_x, in_pairs=False))
@@ -266,15 +269,15 @@ def search_partition(
     for labels in rules:
         labels_by_cost.setdefault(partition_loss(labels, p_x), np.unique(labels, return_inverse=True)[1])
     starts = [labels_by_cost[cost] for cost in sorted(labels_by_cost)]
-    # Atoms of a window, by the number of symbols.
+    # Atoms per window, by the number of symbols.
     size = next(atoms for most, atoms in ((24, 13), (40, 11), (64, 9), (np.inf, 8)) if n <= most)
-    # The best starts that are improved, by the number of symbols.
+    # Number of starts to improve, by the number of symbols.
     starts = starts[: next(n_starts for most, n_starts in ((100, 3), (300, 2), (np.inf, 1)) if n <= most)]
     with progress("subset merging") as show:
         partitions: list[Codes] = []
         for labels in [*earlier_labels, *starts]:
             search = LocalSearch(risks, p_x, size, effort.part(1 / (len(earlier_labels) + len(starts))), show)
-            # What a search has found is not walked from again.
+            # Results of earlier searches are improved without a walk.
             is_walked = n <= _WALKED and len(partitions) >= len(earlier_labels)
             partitions.append(search.improve(search.walk(labels) if is_walked else labels))
             effort.spend(search.effort.spent)
@@ -282,11 +285,11 @@ def search_partition(
 
 
 def paper_groups(risks: SetRisks) -> list[list[int]]:
-    """Groups of [ZDS Algorithm 1]; symbols in no group stay alone.
+    """Return the groups of [ZDS Algorithm 1]; symbols in no group stay alone.
 
-    Each group starts from the riskiest symbol left and takes in, one at a time, the symbol that minimises the
-    risk of the union, until the group is safe. If the last group stays unsafe, the group that minimises the
-    risk of the union joins it, and so on; if everything high-risk together is unsafe, low-risk symbols join.
+    Each group starts from the riskiest remaining symbol and takes in, one at a time, the symbol that minimises the risk
+    of the union, until the group is safe. If the last group stays unsafe, the group that minimises the risk of the
+    union joins it, and so on; if all high-risk symbols together are unsafe, low-risk symbols join.
 
     The algorithm as printed is ambiguous; this follows the readings that reproduce the paper's curves: risk is
     log Λ - log Ψ, the outer loop runs while high-risk symbols remain, the set checked last is the last one
@@ -296,7 +299,7 @@ def paper_groups(risks: SetRisks) -> list[list[int]]:
     groups: list[list[int]] = []
     columns: list[Vector] = []
     left, risk = np.flatnonzero(~low), risks.risk(risks.columns)
-    while len(left):  # groups of high-risk symbols, all safe but perhaps the last
+    while len(left):  # groups of high-risk symbols; all but possibly the last are safe
         seed = int(by_size(-risk[left]).argmin())
         first, left = int(left[seed]), np.delete(left, seed)
         column, taken = absorb(risks, risks.columns[:, first], risks.columns[:, left])
@@ -315,18 +318,18 @@ def paper_groups(risks: SetRisks) -> list[list[int]]:
 
 
 def best_partition(risks: SetRisks, p_x: Vector) -> Codes:
-    """Labels of the best partition of a few symbols."""
+    """Return labels of the best partition of a few symbols."""
     if len(p_x) > _ONE_WINDOW:
         return group_labels(exact_partition(risks.columns, p_x, risks) or [range(len(p_x))], len(p_x))
     sets, value = partition_windows(risks.columns[:, :, None], p_x[:, None], risks)
-    # All symbols together have lift 1; where rounding denies it, they are all there is.
+    # All symbols together have lift 1, so they are safe even if rounding says otherwise.
     return np.unique(sets[:, 0], return_inverse=True)[1] if np.isfinite(value[0]) else np.zeros(len(p_x), np.intp)
 
 
 def exact_partition(letters: Vector, p_x: Vector, risks: SetRisks) -> list[list[int]]:
-    """Partition of k letters into safe sets of least H(X|Y), from the columns that decide safety and P(x).
+    """Partition k letters into safe sets with the least H(X|Y), from the columns that decide safety and P(x).
 
-    best[A] = min over safe B in A that hold A's lowest letter of cost(B) + best[A - B], where
+    The least cost of A is best[A] = min cost(B) + best[A - B] over safe B in A that contain A's lowest letter, where
     cost(B) = Σ_{x in B} P(x) log(P(B) / P(x)). Sets are bit masks, and a set that is itself a union of disjoint
     safe sets is skipped: splitting never loses utility.
 

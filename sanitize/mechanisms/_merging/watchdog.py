@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._merging.risks import SetRisks
 
-# Of so many symbols that may join every choice is looked at; of so many several orders of growing are tried.
+# Up to _EVERY symbols that may join, every choice is compared; up to _SEVERAL, several orders of growing are tried.
 _EVERY, _SEVERAL = 12, 1500
-# Members that join, or leave, at once: one in so many of those that have, so that it takes few steps.
+# Members that join or leave at once: one in _SHARE of those that already have, so that few steps are needed.
 _SHARE = 16
 
 
 def watchdog(
     joint: JointDistribution, budget: Budget | float, *, confidence: float | ConfidenceSet | None = None
 ) -> Channel:
-    """Release low-risk symbols unchanged and merge all high-risk ones into one [ZDS §III].
+    """Design a channel that releases low-risk symbols unchanged and merges all high-risk ones into one [ZDS §III].
 
-    A symbol is high-risk when it exceeds the budget by itself. Merging is an X-invariant randomisation, which
-    minimises the leakage of the merged set [ZDS Thm 1]. Where even the merged set exceeds the budget, low-risk
-    symbols join it, those that lower its risk most first, until it is safe; those that turn out not to be needed leave
-    it again, and the cheapest of several such sets is taken, or of all where at most 12 symbols may join. All of X
-    merged leaks nothing, so there always is one.
+    A symbol is high-risk when it exceeds the budget by itself. Merging is an X-invariant randomisation, which minimises
+    the leakage of the merged set [ZDS Thm 1]. If even the merged set exceeds the budget, low-risk symbols join it until
+    it is safe, those that lower its risk most first; symbols that turn out to be unnecessary leave it again. The
+    cheapest of several such sets is used, or of all possible sets if at most 12 symbols may join. All of X merged leaks
+    nothing, so a safe set always exists.
 
     Guarantee
     ---------
@@ -85,28 +85,28 @@ def watchdog(
 
 
 def _find_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Codes:
-    """High-risk symbols and the low-risk ones that join them, in the cheapest set found.
+    """Return the high-risk symbols and the low-risk symbols that join them, in the cheapest set found.
 
-    Of at most 12 that may join it is the cheapest of all, which proof 1 in docs/theory/proofs.md is about.
+    If at most 12 symbols may join, the set is the cheapest of all: see proof 1 in docs/theory/proofs.md.
     """
     risks = set_risks(joint, budget, confidence)
     low = risks.safe(risks.columns)
     high_risk, low_risk = np.flatnonzero(~low), np.flatnonzero(low)
     if not len(high_risk) or risks.is_safe(risks.columns[:, high_risk].sum(axis=1)):
         return high_risk
-    if len(low_risk) <= _EVERY:  # every choice of these is looked at
+    if len(low_risk) <= _EVERY:  # compare every choice of low-risk symbols
         choices, p_x = np.arange(1 << len(low_risk))[:, None], joint.p_x
         joined = (choices >> np.arange(len(low_risk)) & 1).astype(np.float64)
         columns = risks.columns[:, high_risk].sum(axis=1, keepdims=True) + product(risks.columns[:, low_risk], joined.T)
         masses = p_x[high_risk].sum() + product(joined, p_x[low_risk])
         costs = (xlogy(masses, masses) - product(joined, xlogy(p_x[low_risk], p_x[low_risk]))).round(12)
         safe = risks.safe(columns)
-        safe[-1] = True  # all of X, which tells nothing whatever rounding leaves
+        safe[-1] = True  # all of X merged reveals nothing, whatever rounding says
         return np.concatenate([high_risk, low_risk[joined[int(np.where(safe, costs, np.inf).argmin())] == 1]])
     orders, inner_sets = [risks], []
     if len(low) <= _SEVERAL:
         orders += tighter_risks(joint, budget, confidence)
-        # What is merged within a tighter budget holds all of these, and is safe here.
+        # A set merged within a tighter budget contains all high-risk symbols of this budget, and is safe here.
         inner_sets = [
             np.setdiff1d(_find_set(joint, even_budget, confidence), high_risk) for even_budget in even_budgets(budget)
         ]
@@ -118,22 +118,22 @@ def _find_set(joint: JointDistribution, budget: Budget, confidence: float | Conf
 
 
 def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, search_risks: SetRisks) -> Codes:
-    """Members of a safe set that contains the core and the necessary part of the pool.
+    """Return the members of a safe set that contains the core and the necessary part of the pool.
 
     Parameters
     ----------
     risks : SetRisks
-        Say what is safe.
+        Risks that decide which sets are safe.
     core, pool : ndarray of int
-        Codes that must be in the set, and that may be.
+        Codes that must be in the set, and codes that may be in it.
     p_x : ndarray of shape (n,)
     search_risks : SetRisks
-        Say which member lowers the risk most; those of a tighter budget may order better.
+        Risks that decide which member lowers the risk most; risks under a tighter budget may give a better order.
     """
     ordered_risks = OrderedRisks(np.concatenate([risks.columns, search_risks.columns]), risks, search_risks)
     beyond = ~search_risks.safe(search_risks.columns[:, pool])
     sets = []
-    # What a tighter budget merges at once is a set by itself, and not one that grows.
+    # The symbols that exceed a tighter budget may also join together instead of one by one.
     for first in (pool[:0], pool[beyond]) if beyond.any() else (pool[:0],):
         later_pool = np.setdiff1d(pool, first)
         column = ordered_risks.columns[:, np.concatenate([core, first])].sum(axis=1)
@@ -151,7 +151,7 @@ def merging_costs(p_x: Vector, members: Codes) -> float:
 
 
 def _prune_members(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> Codes:
-    """Drop members while the set stays safe, most costly first, many at once if possible; return the rest."""
+    """Drop members while the set stays safe, most costly first, several at once if possible; return the others."""
     members = np.sort(taken)
     base = risks.columns[:, core].sum(axis=1)
     while len(members):
@@ -162,7 +162,7 @@ def _prune_members(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> C
             break
         several = order[: max(len(members) // _SHARE, 1)]
         stays_safe = risks.safe(column[:, None] - risks.columns[:, members[several]].cumsum(axis=1))
-        # The first alone is safe; of the longer beginnings, those up to the first that is not.
+        # Dropping the first alone is safe; drop as many more as leave the set safe at every step.
         n = max(int(np.append(~stays_safe, True).argmax()), 1)
         left = np.delete(members, several[:n])
         if not risks.is_safe(base + risks.columns[:, left].sum(axis=1)):

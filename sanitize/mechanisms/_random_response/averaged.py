@@ -1,4 +1,4 @@
-"""Random response within a budget on an average of each released symbol's lifts: l1-, chi2- and alpha-lift."""
+"""Random response within a budget on the l1-, chi2- or alpha-lift, averages of each released symbol's lifts."""
 
 from __future__ import annotations
 
@@ -33,36 +33,37 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
 
-# Points that a search begins at, random ones for each letter, how far others are moved, and the share of the gap that a
-# column must be worth.
+# Starting points of a search, random starts per letter, the size of perturbations, and the share of the gap that a
+# column must close.
 _STARTS, _RANDOM, _OFF, _WORTH = 64, 16, 0.1, 0.1
-# Gap in nats that is closed first; the part of it that is proved, the rest being rounding of the linear program.
+# Gap in nats that is closed first, and the part of a gap to prove; the rest is left to rounding of the linear program.
 _COARSE, _PROVED = 1e-3, 0.9
-# Shares of a posterior that are none, how far inside the set one is sought, and what one search counts as effort.
+# Shares of a posterior that count as 0, the margin inside the set for posteriors, and the effort of one descent.
 _NOTHING, _INSIDE, _SEARCH = 1e-9, 1e-9, 20_000
-# Of the effort: for columns, before their prices are proved, and beside it for what has lifts of 1 alone.
+# Shares of the effort: for finding columns before prices are proved, and for the response with all lifts equal to 1.
 _COLUMNS, _PART = 0.3, 0.1
-# Units of effort that the simplices of one entry of a face take, about. Letters, and columns in use, where a polytope
-# around the set touches it at first; how often it is cut again, at which part of the effort, and what a cut in use is.
+# Approximate effort of the simplices per entry of a face. For bounds by polytopes around the set: numbers of letters
+# and of used columns at which the first polytope touches the set, number of rounds of cuts, share of the effort per
+# round, and slack up to which a cut counts as in use.
 _FACE, _CUTS, _ROUNDS, _ROUND, _BINDING = 100, 20, 8, 0.25, 1e-7
-# Shares that a slope of H is taken at, at least.
+# Least share at which a slope of H is evaluated.
 _FLOOR = 1e-12
-# Steps of a descent, the first and the longest in powers of ten of a share, and how often a point is pulled back to the
-# set, at first and after a step.
+# Number of steps of a descent, the first and the longest step in powers of ten of a share, and how often a point is
+# pulled back to the set at the start and after a step.
 _STEPS, _FIRST, _LONGEST, _RESTORED, _AGAIN = 60, 0.13, 20.0, 20, 4
 
 
 def average_response(
     joint: JointDistribution, budget: AveragedBudget, gap: float, effort: Effort, target: ArrayLike | None
 ) -> RandomResponse:
-    """Largest I(T;Y) within a budget on an average of each released symbol's lifts, with a proved gap.
+    """Find a response of large I(T;Y), with a proved gap, within a budget on an average of each symbol's lifts.
 
-    A release mixes posteriors q = P(x|y) into P_X, and the best one has the least Σ P(y) H(T|q_y). Prices μ of a
-    mixture bound that from below by μ·P_X + min {H(T|q) - μ·q} over the posteriors within the budget, whatever set
-    these are: mixtures of them are no better. H is concave where the lifts are given, so the least price is at a
-    posterior of at most |S| letters, on the border of the set or of one letter: `lowest` cuts the faces of that many
-    letters into simplices, and bounds each by the chord of H and a tangent of the budget. A bound on the l1-lift alone
-    is a polytope of posteriors, which `solve_within_blocks` knows. Proofs: docs/theory/mechanisms.md.
+    A release mixes posteriors q = P(x|y) into P_X, and the best one has the least Σ P(y) H(T|q_y). For any prices μ,
+    this is at least μ·P_X + min {H(T|q) - μ·q} over the posteriors within the budget. H is concave where the lifts are
+    fixed, so the least price is attained at a posterior of at most |S| letters that lies on the border of the set or is
+    a single letter. `lowest` cuts the faces of that many letters into simplices, and bounds the price on each by the
+    chord of H and a tangent of the budget. The posteriors within a bound on the l1-lift alone form a polytope, for
+    which `solve_within_blocks` is used. Proofs: docs/theory/mechanisms.md.
     """
     loss = Loss.for_target(target, len(check_distribution(joint).public))
     budget = limits_for(budget, joint.sensitive)
@@ -90,7 +91,7 @@ def average_response(
 
 @dataclass(frozen=True, eq=False)
 class BoundedPrice:
-    """Reduced cost H(T|q) - μ·q of the posteriors q of a set: if it is below 0, mixing in q helps.
+    """Reduced cost (price) H(T|q) - μ·q of the posteriors q of a set; mixing in q helps if its price is below 0.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class BoundedPrice:
         return self.loss.entropies(q) - product(q, self.mu)
 
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
-        """Price of points on faces, all of it concave."""
+        """Concave part of the price of points on faces, which is the whole price within the set."""
         spread = shares
         if self.loss.distribution is not None:
             spread = np.einsum("...k,t...k->...t", shares, self.loss.distribution[:, faces])
@@ -124,14 +125,15 @@ class BoundedPrice:
         return np.where(self.within.contains(lifts), 0.0, math.inf)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Increase of a squared length when lifts change by this much, (..., n_s): tangents of the set turn."""
+        """Increase of a squared length for this change of lifts, (..., n_s), with which tangents of the set turn."""
         return np.asarray(product(turning**2, self.within.joint.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
         """Mask of simplices that may hold the lowest price of all, below the target.
 
-        A concave function on a face is least at a letter or where the set ends: not in a simplex that lies within.
-        Elsewhere the price is at least its chord over what a tangent leaves of the simplex.
+        A concave function on a face is least at a letter or on the border of the set, so a simplex inside the set
+        cannot hold the minimum. In other simplices the price is at least its chord on the part that a tangent of the
+        set leaves.
         """
         bound = reduce_axis(np.minimum, simplices.prices)
         open_ = bound < target
@@ -147,10 +149,10 @@ class BoundedPrice:
         return open_
 
     def descend(self, q: Vector) -> Vector:
-        """Posteriors of the set among the letters of points q, shape (K, n), about which the price does not fall.
+        """Descend from points q, shape (K, n), to posteriors of the set with a locally least price.
 
-        Multiplicative steps down the slope, and back to the set: first to its tangents at the point itself, so that a
-        point stays where the slope has no part along them.
+        Each step is multiplicative down the slope, and then back to the set, first to the set's tangents at the point
+        itself. So a point does not move if the slope has no component along these tangents.
         """
         inner, step = self.within.shrunk(_INSIDE), np.full((len(q), 1), _FIRST)
         q, price = self._restored(q, inner, _RESTORED)
@@ -164,14 +166,14 @@ class BoundedPrice:
         return self._restored(np.where(q > _NOTHING, q, 0.0), inner, _AGAIN)[0]
 
     def _restored(self, q: Vector, inner: PosteriorSet, times: int) -> tuple[Vector, Vector]:
-        """Points pulled to the tangents about themselves, some times, and their prices: inf of those still outside."""
+        """Pull points to the tangents at themselves several times; return them with prices, inf for points outside."""
         for _ in range(times):
             q = self._pull(q, q, inner)
         q = q / q.sum(axis=1, keepdims=True)
         return q, self.evaluate(q) + self.convex_part(product(q, self.lifts.T))
 
     def _pull(self, q: Vector, touching: Vector, inner: PosteriorSet) -> Vector:
-        """Points closer to the tangents of the set about others, by a step of Newton's each for those beyond them."""
+        """Move points beyond the tangents of the set at ``touching`` towards these tangents, by a Newton step each."""
         at = product(touching, self.lifts.T)
         for slope, most in inner.tangents(at, at, at):
             over = product(slope, self.lifts) - most[:, None]
@@ -182,13 +184,13 @@ class BoundedPrice:
 
 
 def stretch(q: Vector, powers: Vector) -> Vector:
-    """Posteriors q, shape (K, n), with shares times so many powers of ten."""
+    """Multiply the shares of posteriors q, shape (K, n), by these powers of ten, and normalise."""
     q = q * exp10(np.clip(powers, -_LONGEST, _LONGEST))
     return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
 def least_mixture(prices: Vector, over: Vector) -> Vector:
-    """Least Σ θ rest with Σ θ over <= 0, θ a mixture of corners, shape (K, k): at a corner or on an edge."""
+    """Least Σ θ prices over mixtures θ of corners, shape (K, k), with Σ θ over <= 0; it is on a corner or an edge."""
     inside = over <= 0
     least = reduce_axis(np.minimum, np.where(inside, prices, math.inf))
     i, j = np.nonzero(~np.eye(prices.shape[1], dtype=bool))
@@ -204,12 +206,12 @@ class _Search:
         self.within, self.gap, self.effort, self.rng = within, gap, effort, np.random.default_rng(0)
         self.p_x, self.pool, self.least = within.joint.p_x, ColumnPool(within.joint.p_x, loss), 0.0
         self.add(np.concatenate([self.p_x[None], np.eye(len(self.p_x))]))
-        # P_X alone, which is a release where no program can be solved.
+        # P_X alone is a valid release if no program can be solved.
         self.mixture = Mixture(loss.entropy(self.p_x), np.zeros(len(self.p_x)), np.zeros(1, np.intp), np.ones(1))
 
     @property
     def price(self) -> BoundedPrice:
-        """Price by the best mixture."""
+        """Price of posteriors under the prices of the best mixture."""
         return BoundedPrice(self.within, self.pool.loss, self.mixture.mu)
 
     def add(self, q: Vector) -> int:
@@ -218,7 +220,7 @@ class _Search:
         return sum(self.pool.add(posterior) for posterior in q[self.within.contains(product(q, self.within.lifts.T))])
 
     def run(self, problem: Problem) -> RandomResponse:
-        """Find columns and prove that none is missing, for a coarse gap first; the release is measured afterwards."""
+        """Find columns and prove that none is missing, for a coarse gap first; then measure the release."""
         status = Status.STALLED
         try:
             with progress("optimal random response") as show, contextlib.suppress(RoundingStops):
@@ -241,7 +243,7 @@ class _Search:
         return problem.measure([response], self.least)
 
     def _improve(self, q: Vector) -> bool:
-        """Add posteriors found from points q if worth it; return whether any was."""
+        """Add points q, and posteriors found from them, that close part of the gap; return whether any was new."""
         price = self.price
         self.effort.spend(len(q) * _SEARCH)
         points = q if self.effort.is_late() else np.concatenate([q, price.descend(q)])
@@ -273,7 +275,7 @@ class _Search:
         return _FACE * n * sum(k * math.comb(n, k) for k in range(2, rank + 1)) < self.effort.left
 
     def _raise_bound(self, free: Problem) -> None:
-        """Bound the loss over polytopes around the set, cut again where their best mixtures leave it."""
+        """Bound the loss over polytopes around the set, which are cut again where their best mixtures leave the set."""
         likely = np.argsort(-self.p_x, kind="stable")
         used = self.mixture.chosen[np.argsort(-self.mixture.weights, kind="stable")]
         points = np.concatenate([np.eye(len(self.p_x))[likely[:_CUTS]], self.pool.matrix(used[:_CUTS]).toarray().T])

@@ -1,4 +1,4 @@
-"""Privacy funnel: the random response of largest I(X;Y) within a budget on a mean over all released symbols."""
+"""Privacy funnel, the random response of largest I(X;Y) within a budget on a mean over all released symbols."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
 
-# A smaller limit is taken for this one where a bound is proved, and so no bound is too low.
+# Smaller limits are replaced by this one when a bound is proved, so that the bound stays valid.
 _LEAST_LIMIT = 1e-9
-# Secrets whose sides of their priors are listed, and vertices in all; digits that tell points apart; weights up to so
-# much of P(x) are 0.
+# Largest number of secrets for listing cells, and of vertices in all; digits at which points count as different;
+# weights up to this share of P(x) count as 0.
 _MOST_SECRETS, _MOST_VERTICES, _DIGITS, _POSITIVE = 10, 50_000, 9, 1e-10
-# Gap in nats that is closed first, and looser limits that are proved before: parts of I(S;X).
+# Gap in nats that is closed first, and looser limits to prove first, as shares of the mean without noise, such as
+# I(S;X).
 _COARSE, _LOOSER = 1e-3, 0.5 * 0.2 ** np.arange(12)
-# Random points that a descent begins at, and of those below the target; the share of the gap that a point must be
-# worth; the part of the effort of what is within every budget, and what the descents may take; units of effort that an
-# entry of a program takes, about.
+# Largest number of random starts and of points below the target; the share of the gap that a point must close; shares
+# of the effort for the response with all lifts equal to 1 and for descents; approximate effort per entry of a program.
 _STARTS, _WORTH, _PART, _DESCENTS, _MIXED = 64, 0.1, 0.1, 0.5, 3
 
 
 def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, effort: Effort) -> RandomResponse:
-    """Largest I(X;Y) with Σ_y P(y) g(l_y) <= b, where g(l_y) is the leakage of a symbol with lifts l_y [MSFM14].
+    """Find a response of large I(X;Y) with Σ_y P(y) g(l_y) <= b, g the leakage of a symbol's lifts l_y [MSFM14].
 
-    A release mixes posteriors r = P(x|y) into P_X. What it leaves open, Σ_y P(y) H(r_y), and the mean of g are linear
-    in the weights P(y), so that prices are dual to them without a gap: for all μ and λ >= 0, H(X|Y) is at least
-    μ·P_X - λ b + min_r {H(r) + λ g(r) - μ·r}, and the prices of the best mixture attain that where no posterior is
-    missing. For total variation and maximal leakage the best posteriors are vertices of cells in which g is linear,
-    and one program over all of them is exact; where they are too many to list, `PricedCells` finds some of them and
-    bounds the others. For mutual information `Price.descend` finds columns, and `lowest` proves how far from the
-    last ones the best may be. See proofs 7 and 12 in docs/theory/proofs.md.
+    A release mixes posteriors r = P(x|y) into P_X. The remaining entropy H(X|Y) = Σ_y P(y) H(r_y) and the mean of g are
+    linear in the weights P(y), so linear programming duality has no gap: for all μ and λ >= 0, H(X|Y) is at least μ·P_X
+    - λ b + min_r {H(r) + λ g(r) - μ·r}, and the prices of the best mixture attain this if no posterior is missing. For
+    total variation and maximal leakage the best posteriors are vertices of cells in which g is linear, and one program
+    over all vertices is exact; if there are too many to list, `PricedCells` finds some of them and bounds the others.
+    For mutual information `Price.descend` finds columns, and `lowest` proves how far the mixture may be from the best.
+    See proofs 7 and 12 in docs/theory/proofs.md.
     """
     free = Problem.from_request(joint, budget_in_nats(math.inf, math.inf), gap)
     if budget.excess(joint).max() <= 0:
         return solve_within_blocks(free, None, effort)
-    # What has lifts of 1 alone is within every budget.
+    # A response with all lifts equal to 1 is within every budget.
     sealed = solve_within_blocks(replace(free, budget=budget_in_nats(0.0, 0.0)), None, effort.part(_PART))
     if budget.upper == 0:
         return sealed
@@ -81,22 +81,22 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
 
 
 def least_open(joint: JointDistribution, budget: MeanBudget) -> float:
-    """Lower bound on H(X|Y) from pairs of letters, in nats, for any size and before any search.
+    """Lower bound on H(X|Y) from pairs of letters, in nats, which needs no search.
 
-    H(r) is at least Σ_x r(x) g(l_x) - g(Σ_x r(x) l_x) over c, where c belongs to the two letters that are furthest
-    apart: proof 12 in docs/theory/proofs.md.
+    H(r) is at least (Σ_x r(x) g(l_x) - g(Σ_x r(x) l_x)) / c, with c from the two letters that are furthest apart: proof
+    12 in docs/theory/proofs.md.
     """
     lifts, p_s = lift(joint), joint.p_s
     largest_gap = max(_letter_gap(budget, lifts, row, p_s) for row in lifts.T)
-    # What rounding may add is taken off: where letters are alike, it is divided by next to nothing.
+    # Subtract possible rounding errors, because for similar letters they are divided by nearly 0.
     over = product(budget.lift_risk(lifts, p_s), joint.p_x) - budget.limit - BUDGET
     return 0.0 if over <= 0 else float(over / largest_gap) * (1 - BUDGET)
 
 
 def _letter_gap(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> float:
-    """Function c of the letter with these lifts, (n_s,), and of the letter furthest from it."""
+    """Value c for the letter with these lifts, (n_s,), and the letter furthest from it."""
     if isinstance(budget, MutualInformationBudget):
-        # Of the Hellinger distance, twice.
+        # Twice the squared Hellinger distance.
         square = float(product(p_s, (np.sqrt(lifts) - np.sqrt(row)[:, None]) ** 2).max())
         return square * (1 - square / 4)
     differences = lifts - row[:, None]
@@ -106,7 +106,7 @@ def _letter_gap(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> 
 
 
 class Funnel:
-    """Posteriors found so far, their best mixture with its prices, and a lower bound on H(X|Y)."""
+    """Search for the funnel: posteriors found so far, their best mixture with its prices, and a bound on H(X|Y)."""
 
     def __init__(self, joint: JointDistribution, budget: MeanBudget, gap: float, effort: Effort) -> None:
         self.joint, self.budget, self.gap, self.effort = joint, budget, gap, effort
@@ -116,10 +116,10 @@ class Funnel:
         self.points, self.status = np.empty((0, len(joint.p_x))), Status.STALLED
 
     def take(self, points: Vector) -> bool:
-        """Add new points and price all by their best mixture; return whether any was new."""
+        """Add new points and find the best mixture and its prices; return whether any point was new."""
         every = np.concatenate([self.points, points])
         first: dict[bytes, int] = {}
-        for place, point in enumerate(every.round(_DIGITS) + 0.0):  # zero has one sign
+        for place, point in enumerate(every.round(_DIGITS) + 0.0):  # turns -0.0 into 0.0
             first.setdefault(point.tobytes(), place)
         places = list(first.values())
         is_new = len(places) > len(self.points)
@@ -132,7 +132,7 @@ class Funnel:
         from scipy.optimize import linprog
 
         p_x, p_s = self.joint.p_x, self.joint.p_s
-        # The largest entry of each column is 1, and the limit is 1, whatever their size.
+        # Scaled so that the largest entry of each column, and the limit, are 1.
         columns = self.points / p_x
         scale = columns.max(axis=1)
         program = linprog(
@@ -152,7 +152,7 @@ class Funnel:
         self.weights = program.x / scale
 
     def prove(self, lowest: float) -> None:
-        """Use the bound from the prices if no posterior has a lower one."""
+        """Raise the lower bound, given that no posterior has a price below ``lowest``."""
         worth = float(product(self.price.mu, self.joint.p_x)) - self.price.rate * self.limit
         self.least = max(self.least, worth + lowest)
 
@@ -170,18 +170,19 @@ class Funnel:
         return bool(vertices)
 
     def _cells(self) -> Iterator[Vector]:
-        """Rows a of each cell of posteriors v with a·v >= 0."""
+        """Yield, for each cell of posteriors v, the rows a with a·v >= 0."""
         if not isinstance(self.budget, TotalVariationBudget):
             yield from (row - np.delete(self.lifts, s, axis=0) for s, row in enumerate(self.lifts))
             return
         sides, p_s, most = self.lifts - 1, self.joint.p_s, self.joint.p_s.argmax()
-        # The others say what is left of the commonest secret: what is near 0 of it is not left to rounding.
+        # The row of the most frequent secret follows from the others, so that its values near 0 are not rounding
+        # errors.
         sides[most] = -product(np.delete(p_s, most), np.delete(sides, most, axis=0)) / p_s[most]
         for signs in itertools.product((-1, 1), repeat=len(p_s)):
             yield np.array(signs)[:, None] * sides
 
     def generate_vertices(self) -> None:
-        """Find vertices of cells and prove that none is missing: branch and bound on boxes of posteriors."""
+        """Find vertices of cells and prove that none is missing, by branch and bound on boxes of posteriors."""
         bounded = False
         while not (bounded or self.effort.is_used(_DESCENTS)):
             cells = PricedCells.from_price(self.price)
@@ -201,12 +202,13 @@ class Funnel:
             self.status = self.effort.status
 
     def generate(self) -> None:
-        """Find columns and prove that none is missing: for looser limits first, whose prices give bounds here too.
+        """Find columns and prove that none is missing, for looser limits first, whose prices give bounds here too.
 
-        They are proved sooner, so that there is a bound where the effort ends before this limit's prices are proved.
+        Looser limits are proved faster, so there is a bound even if the effort ends before this limit's prices are
+        proved.
         """
         while self._improve(self.gap):
-            pass  # columns for this limit come first, whatever is proved of them
+            pass  # columns for this limit come first, even if their prices are never proved
         coarse = max(self.gap, _COARSE)
         whole = product(self.budget.lift_risk(self.lifts, self.joint.p_s), self.joint.p_x)
         looser = [(limit, coarse) for limit in whole * _LOOSER if limit > self.limit]
@@ -227,7 +229,7 @@ class Funnel:
             self.status = self.effort.status
 
     def _improve(self, gap: float) -> bool:
-        """Descend from used posteriors, from perturbed and from random ones; return whether any was worth adding."""
+        """Add posteriors found from used, perturbed and random starts if they help; return whether to go on."""
         points = self.price.descend(self._starts())
         self.effort.spend(points.size * _STARTS)
         return self._take_worth(points, gap) and not self.effort.is_used(_DESCENTS)
@@ -241,7 +243,7 @@ class Funnel:
         return np.concatenate([used, off, random / random.sum(axis=1, keepdims=True)])
 
     def _take_worth(self, points: Vector, gap: float | None = None) -> bool:
-        """Add points that close part of the gap; return whether any was new."""
+        """Add the points that close part of the gap; return whether any was new."""
         worth = points[self.price.evaluate(points)[0] < -_WORTH * (self.gap if gap is None else gap)]
         return len(worth) > 0 and self.take(worth)
 

@@ -1,4 +1,4 @@
-"""Optimal random response: the most useful channel within a budget on lifts or on averages of them [ZDS §III-A2]."""
+"""Optimal random response, the channel of largest I(X;Y) within a budget on lifts or their averages [ZDS §III-A2]."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
 
 
-# Of the effort or time; the rest is for a response inside blocks where the whole one was cut short.
+# Share of the effort or time; the rest is for a response inside blocks if the whole search was cut short.
 _WHOLE = 0.8
 
 
@@ -50,36 +50,37 @@ def optimal_random_response(
     keep: Sequence[str] = (),
     keep_margin: bool = False,
 ) -> Channel:
-    """Channel of the largest I(X;Y) within a budget on lifts or on averages of them [ZDS §III-A2].
+    """Design the channel of the largest I(X;Y) within a budget on lifts or on averages of lifts [ZDS §III-A2].
 
-    With Q = P(x|y), I(X;Y) = H(X) - Σ_y P(y) H(Q_y): the best channel mixes vertices of the polytope
-    Π = {v: e^{-lower} <= Σ_x P(s|x) v(x) / P(s) <= e^{upper}} into P_X with the least entropy. For LDP, Π is
-    {max lift <= e^eps min lift}. With ``lower=inf`` the budget is one on pointwise maximal leakage, the max-lift
-    alone. See `solve_optimal_random_response` for the certified gap. A search that is cut short gives way to the
-    response inside blocks of 32 symbols where that keeps more, as with thousands of symbols.
+    With Q = P(x|y), I(X;Y) = H(X) - Σ_y P(y) H(Q_y): the best channel mixes vertices of the polytope Π = {v: e^{-lower}
+    <= Σ_x P(s|x) v(x) / P(s) <= e^{upper}} into P_X with the least entropy. For LDP, Π is {max lift <= e^eps min lift}.
+    With ``lower=inf`` the budget limits pointwise maximal leakage, the max-lift alone. See
+    `solve_optimal_random_response` for the certified gap. If the search is cut short, as with thousands of symbols, the
+    response inside blocks of 32 symbols is returned if it keeps more.
 
-    With a target T the channel has the largest I(T;Y) instead: H(T|y) is concave in Q as H(Q) is, so the same vertices
-    and the same certificates serve.
+    With a target T the channel has the largest I(T;Y) instead: H(T|y) is concave in Q like H(Q), so the same vertices
+    and certificates apply.
 
-    Within a budget on the l1-, chi2- or alpha-lift, the best mixture is of posteriors on the border of a set that is no
-    polytope, but for the l1-lift alone; the gap is proved all the same, within about half a minute for 17 symbols and 5
-    sensitive ones.
+    Within a budget on the l1-, chi2- or alpha-lift, the best channel mixes posteriors on the border of a set that is
+    not a polytope (except for the l1-lift alone). The gap is still proved, within about half a minute for 17 public and
+    5 sensitive symbols.
 
     Guarantee
     ---------
     Every released symbol is within the budget under the distribution given (to 1e-12), or with a confidence under all
-    its distributions; with ``side_columns``, also in each case that is given, and in no other. Knowing that one of two
-    cases holds is a case of its own, which can be beyond a limit that both keep: by half of it, with three values.
+    its distributions; with ``side_columns``, also in each given case, and in no other case. Knowing that one of two
+    cases holds is a case of its own, which can exceed a limit that both cases meet: by half of the limit, with three
+    values.
 
     Parameters
     ----------
     joint : JointDistribution
         Distribution of (S, X).
     budget : Budget or float
-        LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, or a budget on a mean.
-        A number is symmetric local information privacy (LIP) in nats. Limits of an average are met, too; none of them
-        may be 1. For a `MutualInformationBudget`, `TotalVariationBudget` or `MaximalLeakageBudget` it is the privacy
-        funnel [MSFM14], with its gap.
+        LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, or a budget on a mean. A number is
+        symmetric local information privacy (LIP) in nats. The limits of an averaged budget are met too; none of them
+        may be 1. For a `MutualInformationBudget`, `TotalVariationBudget` or `MaximalLeakageBudget` the channel is the
+        privacy funnel [MSFM14], with its gap.
     gap : float
         Distance from the optimum that is good enough, in nats, > 0.
     effort : float, optional
@@ -87,23 +88,24 @@ def optimal_random_response(
         effort gives the same channel on every machine whose SciPy has the same version of HiGHS, also where it cuts
         the search short.
     time_limit : float, optional
-        Seconds after which the best channel so far is returned, for people at a prompt: it depends on the machine.
+        Seconds after which the best channel found so far is returned; for interactive use, because the result depends
+        on the machine.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every distribution that the counts allow at this confidence; with ``target``
         the gap is not certified.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
     side_columns : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
-        Public columns that whoever reads a row may know of it, any part of them: P(s|y,w) / P(s|w) is then within the
-        budget, too, for whatever w a part of them says. Or P(w, s, x) of anything else that may be known, with
-        (S, W) - X - Y: cases may overlap, and the sum of some cases is the one of somebody who knows that one of them
-        holds. Coarser knowledge of a column, as of an age group, is such a sum: give it as a case, or as a column.
+        Public columns of which a reader may know any subset for a row: P(s|y,w) / P(s|w) is then within the budget too,
+        for the values w of every subset. Alternatively, P(w, s, x) for any other side information W with (S, W) - X -
+        Y. Cases w may overlap; the sum of some cases is the case of a reader who knows that one of them holds. Coarser
+        knowledge of a column, such as an age group, is such a sum: give it as a case or as a column.
     keep : sequence of str
-        Public columns that are released as they are: no released symbol mixes two of their values, and the budget is
-        met by what their values and the symbol reveal together.
+        Public columns that are released unchanged: no released symbol mixes two of their values, and the budget covers
+        what these values and the symbol reveal together.
     keep_margin : bool
-        Print each released symbol as a symbol of X, drawn anew given it: released shares are then those of X,
-        P_Y = P_X, with no more leakage and less utility, both by data processing. Estimators do so.
+        Replace each released symbol by a symbol of X drawn from its posterior. Released shares are then those of X, P_Y
+        = P_X, with no more leakage and less utility, both by data processing. Estimators do this.
 
     Returns
     -------
@@ -116,11 +118,12 @@ def optimal_random_response(
     InvalidBudget
         If there is no budget or it is of another kind.
     InvalidParameter
-        If gap, effort or time_limit is not a positive number, or ``side_columns`` or ``keep`` is beside a confidence.
+        If gap, effort or time_limit is not a positive number, or ``side_columns`` or ``keep`` is combined with a
+        confidence.
     ColumnError
         If a known column is not public, or a kept one is over the budget by itself.
     KeyboardInterrupt
-        When interrupted; `solve_optimal_random_response` then returns the best so far instead.
+        If interrupted; `solve_optimal_random_response` returns the best response so far instead.
 
     Examples
     --------
@@ -174,13 +177,13 @@ def solve_optimal_random_response(
     keep: Sequence[str] = (),
     confidence: float | ConfidenceSet | None = None,
 ) -> RandomResponse:
-    """Optimal random response with its utility, its bound and the certified gap [ZDS §III-A2].
+    """Find the optimal random response, and return it with its utility, bound and certified gap [ZDS §III-A2].
 
-    Small problems list all vertices of Π, which are polynomially many in |X| because a vertex has at most |S|
-    letters (the paper calls them exponential). Larger ones generate columns: the dual prices μ of the mixture
-    ask for min H(v) - μ·v over Π; linear programs and walks over neighbouring vertices find candidates, and
-    branch and bound on boxes proves that none is left. At any time the mixture and the bound are valid, so a
-    run stopped by the clock or by Ctrl-C returns what it has with an honest gap.
+    Small problems list all vertices of Π, which are polynomially many in |X| because a vertex has at most |S| letters
+    (the paper calls them exponential). Larger ones generate columns: the dual prices μ of the mixture ask for min H(v)
+    - μ·v over Π; linear programs and walks over neighbouring vertices find candidates, and branch and bound on boxes
+    proves that none is left. The mixture and the bound are valid at any time, so a run stopped by the clock or by
+    Ctrl-C returns its best response with a valid gap.
 
     Parameters
     ----------
@@ -195,18 +198,17 @@ def solve_optimal_random_response(
         effort gives the same channel on every machine whose SciPy has the same version of HiGHS, also where it cuts
         the search short.
     time_limit : float, optional
-        Seconds after which the best so far is returned; the bound needs a first pass whatever the limit.
+        Seconds after which the best response so far is returned; the first pass of the bound is always finished.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
     side_columns : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
-        Public columns, any part of which may be known of a row, or P(w, s, x); the bound is on channels that are within
-        the budget for those who know it.
+        Public columns of which a reader may know any subset for a row, or P(w, s, x); the bound is over channels that
+        are within the budget for all such readers.
     keep : sequence of str
-        Public columns of which no released symbol mixes two values; the bound is on channels that keep them.
+        Public columns of which no released symbol mixes two values; the bound is over channels that keep these columns.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every distribution that the counts allow at this confidence. The bound is then on I(X;Y)
-        under the frequencies of every channel that does. With ``target`` it is the
-        entropy of T.
+        Meet the budget under every distribution that the counts allow at this confidence. The bound is then on I(X;Y),
+        under the frequencies, over all channels that meet it. With ``target`` the bound is only the entropy of T.
 
     Returns
     -------
@@ -272,7 +274,7 @@ def _limited_response(
     return _better(problem, solve_within_blocks(problem, None, account.part(share)), account)
 
 
-# For each kind of budget the options that its solver takes, and the solver; any other budget is one on lifts.
+# Options and solver for each kind of budget; any other budget is a budget on lifts.
 _SOLVERS: tuple[tuple[type, frozenset[str], Callable[..., RandomResponse]], ...] = (
     (MeanBudget, frozenset(), funnel_response),
     (AveragedBudget, frozenset({"target"}), average_response),
@@ -280,12 +282,12 @@ _SOLVERS: tuple[tuple[type, frozenset[str], Callable[..., RandomResponse]], ...]
 
 
 def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -> Codes:
-    """Return the number of kept values of each public symbol.
+    """Return a group number for each public symbol, equal for symbols with the same values in the kept columns.
 
     Raises
     ------
     ColumnError
-        If a kept column, or all of them together, are over the budget whatever else is released.
+        If a kept column, or all of them together, exceed the budget by themselves.
     """
     limits = limits_for(budget, joint.sensitive)
     groups = np.zeros(len(joint.public), np.intp)
@@ -309,7 +311,7 @@ def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -
 
 
 def _better(problem: Problem, response: RandomResponse, account: Effort) -> RandomResponse:
-    """Return the interrupted response, or the one inside blocks if that keeps more, under the same bound."""
+    """Return a response that was cut short, or the response inside blocks if that keeps more, with the same bound."""
     if response.status not in {Status.EFFORT, Status.TIME_LIMIT} or problem.side is not None or account.is_late():
         return response
     share, seconds = account.limit / RESPONSE_EFFORT, (1 - _WHOLE) * account.seconds

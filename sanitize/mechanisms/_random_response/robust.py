@@ -31,23 +31,24 @@ if TYPE_CHECKING:
 def robust_random_response(
     problem: Problem, confidence: float | ConfidenceSet, effort: Effort, deal: Deal | None = None
 ) -> RandomResponse:
-    """Response from columns within the budget under all distributions, for the frequencies' I(X;Y), and its gap.
+    """Find a response of large I(X;Y) whose columns are within the budget under all distributions, and its gap.
 
-    Column generation: the dual prices μ of the best mixture so far ask for columns of the least H(v) - μ·v, which
-    linear programs over `RobustCone` look for from every letter and every column in use. It begins with the groups
-    of a robust merging and never falls below what that keeps. `certify_robust` then proves how far the mixture is from
-    the best one whose every column is within the budget under every distribution, or finds columns that were missed.
+    The method is column generation: given the dual prices μ of the best mixture so far, linear programs over
+    `RobustCone` look for columns of least H(v) - μ·v, starting from every letter and every column in use. The search
+    begins with the groups of a robust merging and keeps at least as much as these. `certify_robust` then proves how far
+    the mixture is from the best one whose every column is within the budget under every distribution, or finds columns
+    that were missed.
 
     Parameters
     ----------
     problem : Problem
-        Its distribution is the frequencies of ``joint.n`` rows; the gap is proved where X itself is to be kept only.
+        Its distribution holds the frequencies of ``joint.n`` rows; the gap is proved only without a target.
     confidence : float or ConfidenceSet
     effort : Effort
         Entries of linear programs to solve, shared out over the blocks by their size.
     deal : callable, optional
-        From groups of letters that are safe under every distribution to blocks of groups that share their columns; by
-        default all letters share theirs.
+        Function from groups of letters that are safe under every distribution to blocks of groups; letters of a block
+        share columns. By default all letters are one block.
     """
     joint, budget, gap, loss = problem.joint, problem.budget, problem.gap, problem.loss
     distributions = design_distributions(joint, confidence)
@@ -64,7 +65,7 @@ def robust_random_response(
                 if loss.distribution is None:
                     solver.prove(gap * float(cone.p_x.sum()))
             except RoundingStops:
-                pass  # what was found before is still a mixture and a bound
+                pass  # the mixture and bound found before are still valid
             columns = solver.pool.matrix(solver.mixture.chosen)
             columns = sparse.csc_array((columns.data, letters[columns.indices], columns.indptr), (n, columns.shape[1]))
             mixture, n_columns = solver.mixture, len(solver.pool)
@@ -73,12 +74,12 @@ def robust_random_response(
 
 
 class _Block:
-    """Columns over some letters, their best mixture into P_X, and the proved bound on all mixtures.
+    """Block of letters: columns over these letters, their best mixture into P_X, and a proved bound on mixtures.
 
     Attributes
     ----------
     bound : float
-        No mixture of columns within the budget loses less, in nats of the whole distribution.
+        Lower bound on the loss of mixtures of columns within the budget, in nats of the whole distribution.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class _Block:
 
     @property
     def status(self) -> Status:
-        """Reason why the search ended with an open gap."""
+        """Status of a search that ended with an open gap."""
         return self.effort.status if self.effort.is_used() else Status.STALLED
 
     def improve(self, gap: float) -> None:
@@ -101,20 +102,20 @@ class _Block:
         n = len(self.cone.p_x)
         rng = np.random.default_rng(0)
         if any(len(letters) > 1 for letters in self.pool.letters):
-            # Prices of a few columns say nothing of the other letters: begin without any.
+            # Prices of a few columns do not cover the other letters, so the search begins without prices.
             for v in self._solve_programs(np.eye(n), 0.0):
                 self.pool.add(v)
             self.mixture = self.pool.mix()
         for _ in range(100):
             used = self.pool.matrix(self.mixture.chosen).toarray().T
             if (np.count_nonzero(used, axis=1) == 1).all():
-                return  # every letter is released as it is
-            # Of random starts a few letters carry most.
+                return  # every letter is released unchanged
+            # In random starts, a few letters carry most of the mass.
             random = rng.dirichlet(np.full(n, 0.3), n)
             starts = ((np.eye(n), 1.0), (used, 1.0), (random, 1.0), (np.eye(n), 0.5))
             if not any(self._take(self._solve_programs(v, steer), gap) for v, steer in starts):
                 return
-            if self.effort.is_used(0.7):  # the rest is for the proof
+            if self.effort.is_used(0.7):  # the rest of the effort is for the proof
                 return
 
     def prove(self, gap: float) -> None:
@@ -144,9 +145,9 @@ class _Block:
         return True
 
     def _solve_programs(self, v: Vector, steer: float) -> Vector:
-        """Columns from linear programs started at these points; ``steer`` is the weight of the prices."""
+        """Return columns from linear programs that start at these points; ``steer`` is the weight of the prices."""
         column_blocks = [np.zeros((0, v.shape[1]))]
-        for floor in (1e-1, 1e-3, 1e-6):  # of v, where the entropy is linearised
+        for floor in (1e-1, 1e-3, 1e-6):  # least entries of v at which the entropy is linearised
             v = self.cone.minimise(self.pool.loss.slope(v, floor) - steer * self.mixture.mu, self.effort)
             # Many starts lead to the same column.
             v = v[np.sort(np.unique(v.round(9), axis=0, return_index=True)[1])]

@@ -1,4 +1,4 @@
-"""Posteriors P(x|y) that meet a budget under every distribution of a confidence set, as small linear programs.
+"""Set of posteriors P(x|y) that meet a budget under every distribution of a confidence set, by small linear programs.
 
 A released symbol is a column v of P(x, y) / P(y). With m(x) = v(x) / P(x), and growth and shrinkage up, down of
 P(x|s) limited to a total of ρ(s), duality gives, for any 0 <= b <= a, e >= m - a, f >= b - m, e, f >= 0:
@@ -6,14 +6,16 @@ P(x|s) limited to a total of ρ(s), duality gives, for any 0 <= b <= a, e >= m -
     high(s) = Σ P(x|s) m(x) + ρ(s) (a - b) + Σ up(s, x) e(x) + Σ down(s, x) f(x)    is at least max p(y|s),
     low(s)  = Σ P(x|s) m(x) - ρ(s) (a - b) - Σ down(s, x) e(x) - Σ up(s, x) f(x)    is at most min p(y|s),
 
-with equality at the best thresholds of that s. Thresholds shared by all s keep the program small: 3 |X| + 2
-variables. A lift bound is then linear for each P_S; the few distributions P_S that matter are found as they are needed.
+with equality at the best thresholds for that s. Using the same thresholds for all s keeps the program small: 3 |X| + 2
+variables. A lift bound is then linear for each P_S; the few distributions P_S that matter are found when they are
+needed.
 
-A lower bound on min H(v) - μ·v over these columns is certified. The worst p(y|s) is convex in the column, the least one
-concave, and so are they summed with the weights of a lift bound under any P_S: the columns within the budget form a
-convex cone. At a column outside it the distributions that are worst there give a linear inequality that every column of
-the cone meets, in the entries of the column alone. Branch and bound on boxes is as for one distribution
-(`certificate`), over such half-spaces: wherever a box is bounded at a column outside, one more of them is found.
+A lower bound on min H(v) - μ·v over these columns is certified. The largest p(y|s) is convex in the column and the
+smallest is concave, and this remains true when they are summed with the weights of a lift bound under any P_S: so the
+columns within the budget form a convex cone. At a column outside the cone, the worst distributions give a linear
+inequality in the entries of the column that every column of the cone meets. Branch and bound on boxes works as for one
+distribution (`certificate`), over such half-spaces: if a box is bounded at a column outside the cone, one more
+half-space is found.
 """
 
 from __future__ import annotations
@@ -50,26 +52,26 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import Polytope
 
-SAFE = 1e-7  # nats over the budget that the channel's repair may still mend
-BROKEN = 1e-9  # a row scaled to 1 is broken by more; the tolerance of the linear programs
-# Blocks have nothing to presolve: looking for it takes a third of the time.
+SAFE = 1e-7  # excess in nats that repairing the channel can still remove
+BROKEN = 1e-9  # violation from which a row scaled to 1 counts as broken; linear programs leave less
+# Presolving finds nothing in these blocks and would take a third of the time.
 _OPTIONS = {
     "presolve": False,
     "primal_feasibility_tolerance": BROKEN,
     "dual_feasibility_tolerance": BROKEN,
 }
-_NEW_ROWS = 12  # of a batch of boxes, at most: each makes all later programs larger
+_NEW_ROWS = 12  # largest number of new cuts per batch of boxes, because each makes later programs larger
 
 
 class RobustCone:
-    """Columns over some letters that are within a budget under every distribution of a set.
+    """Cone of columns over some letters that are within a budget under every distribution of a set.
 
     Parameters
     ----------
     distributions : ConfidenceSet
     budget : LiftBudget or LDPBudget
     letters : ndarray of int
-        Letters that columns may use; the others only limit how much these can grow and shrink.
+        Letters that columns may use; the other letters only limit how much these can grow and shrink.
     p_x : ndarray of shape (n_x,)
         P(x) of all letters.
     """
@@ -87,7 +89,7 @@ class RobustCone:
         prior = self.distributions.counts.sum(axis=1) / self.distributions.n
         unseen = np.ones((len(prior), 1))
         self.rows = self._rows(unseen, unseen, -math.inf, (prior, prior))
-        # Bounds on ratios begin with at most so many pairs of secrets.
+        # Bounds on ratios begin with at most this many pairs of secrets.
         if isinstance(budget, LDPBudget) and len(self.rows) > 200:
             self.rows = self.rows[[(r - s) % len(prior) == 1 for s, r in permutations(range(len(prior)), 2)]]
         # High(s), then low(s), as linear forms of (v, e, f, a, b), shape (2 n_s, 3 n + 2).
@@ -99,7 +101,7 @@ class RobustCone:
         )
 
     def worst_case(self, v: Vector) -> tuple[Vector, Vector]:
-        """Smallest and largest p(y|s) of columns v, shape (K, n), up to the factor P(y)."""
+        """Return the smallest and largest p(y|s) of columns v, shape (K, n), up to the factor P(y)."""
         matrix = np.zeros((v.shape[1] + 1, len(v)))
         matrix[:-1] = (v / self.p_x).T
         center, up, down = self.parts
@@ -112,10 +114,10 @@ class RobustCone:
         return lift_excess(*lifts, ratio_bounds(low, high), self.budget)
 
     def minimise(self, costs: Vector, effort: Effort) -> Vector:
-        """Columns v, shape (K', n), that minimise linear costs (K, n); costs without a solution are left out."""
+        """Return columns v, shape (K', n), that minimise linear costs (K, n); costs without a solution are left out."""
         columns = []
         left = costs
-        for _ in range(8):  # rounds of looking for distributions P_S
+        for _ in range(8):  # rounds of the search for distributions P_S
             if effort.is_late():
                 break
             v = self._solve(left, effort)
@@ -129,7 +131,7 @@ class RobustCone:
         return np.concatenate(columns) if columns else np.zeros((0, costs.shape[1]))
 
     def _solve(self, costs: Vector, effort: Effort) -> Vector:
-        """Optimal v for each cost over the known rows: independent programs, solved in a few large ones."""
+        """Return the optimal v for each cost over the known rows; the programs are solved in a few large ones."""
         from scipy.optimize import linprog
 
         n = len(self.p_x)
@@ -150,7 +152,7 @@ class RobustCone:
                 method="highs-ds",
                 options=_OPTIONS,
             )
-            if solved.x is None:  # no column of these letters is safe whatever its thresholds
+            if solved.x is None:  # no column of these letters is safe with any thresholds
                 return np.zeros((0, n))
             v = np.maximum(solved.x.reshape(k, -1)[:, :n], 0.0)
             v[v < BROKEN] = 0.0
@@ -158,7 +160,7 @@ class RobustCone:
         return np.concatenate(columns)
 
     def _thresholds(self) -> Vector:
-        """Constraints E >= v - p a, f >= p b - v, b <= a, as rows <= 0 of (v, e, f, a, b)."""
+        """Constraints e >= v - p a, f >= p b - v and b <= a, as rows <= 0 of (v, e, f, a, b)."""
         n = len(self.p_x)
         eye, none, p = np.eye(n), np.zeros((n, n)), self.p_x[:, None]
         nothing = np.zeros((n, 1))
@@ -168,9 +170,9 @@ class RobustCone:
     def weights(
         self, low: Vector, high: Vector, box: tuple[Vector, Vector] | None = None
     ) -> Iterator[tuple[Vector, Vector]]:
-        """Weights (n_s, K) of the largest and smallest p(y|s), for each bound on a lift or ratio: their sum is <= 0.
+        """Yield, for each bound on a lift or ratio, weights (n_s, K) of the largest and smallest p(y|s) with sum <= 0.
 
-        Under the distribution P_S, of those within the box, that is worst for columns whose p(y|s) lie between low and
+        The weights belong to the distribution P_S in its box that is worst for columns with p(y|s) between low and
         high.
         """
         n_s, k = low.shape
@@ -187,7 +189,7 @@ class RobustCone:
             if upper < math.inf:
                 factor = math.exp(min(upper, LARGEST_EXPONENT))
                 prior = factor * least_distribution(np.where(is_secret, high, low), *box)
-                # Where the weight of the most is negative the lift cannot reach the bound.
+                # If the weight of the largest p(y|s) is negative, the lift cannot reach the bound.
                 binds = prior[s] < 1
                 yield np.where(is_secret & binds, 1 - prior, 0.0), np.where(is_other & binds, -prior, 0.0)
             if lower < math.inf:
@@ -195,7 +197,7 @@ class RobustCone:
                 yield np.where(is_other, prior, 0.0), np.where(is_secret, prior - 1, 0.0)
 
     def _rows(self, low: Vector, high: Vector, least: float, box: tuple[Vector, Vector] | None = None) -> Vector:
-        """Weights as rows of (high, low), scaled to 1, where columns violate them by more than ``least``."""
+        """Return weights as rows of (high, low), scaled to 1, that columns violate by more than ``least``."""
         row_blocks = [np.zeros((0, 2 * len(low)))]
         for weights in self.weights(low, high, box):
             rows = np.concatenate(weights).T
@@ -206,7 +208,7 @@ class RobustCone:
         return np.concatenate(row_blocks)
 
     def _add_rows(self, v: Vector) -> bool:
-        """Add the rows that columns over their budget violate; return whether any was new."""
+        """Add the rows that columns over the budget violate; return whether any row was new."""
         before = len(self.rows)
         broken = self._rows(*self.worst_case(v), BROKEN)
         self.rows = np.unique(np.concatenate([self.rows, broken]).round(13), axis=0)
@@ -215,18 +217,18 @@ class RobustCone:
 
 @dataclass(eq=False)
 class RobustCertificate:
-    """Bound on all mixtures of columns within the budget, and the points found on the way.
+    """Result of branch and bound: a bound on mixtures of columns within the budget, and points below the target.
 
     Attributes
     ----------
     bound : float
-        Mixtures of such columns into P_X are worth at least μ·P_X + bound.
+        Mixtures of columns within the budget into P_X have a loss of at least μ·P_X + bound.
     points : ndarray of shape (K, n)
-        Columns within the budget that are below the target: the search stops where it meets some.
+        Columns within the budget that are below the target; the search stops when it finds some.
     outside_points : ndarray of shape (K, n)
-        Columns below the target that are over the budget: where to look for others.
+        Columns below the target that exceed the budget, near which to search for others.
     polytope : Polytope
-        Half-spaces found, for the next search.
+        Polytope with the half-spaces found, for the next search.
     """
 
     bound: float
@@ -238,9 +240,9 @@ class RobustCertificate:
 def certify_robust(
     cone: RobustCone, polytope: Polytope, mu: Vector, target: float, effort: Effort
 ) -> RobustCertificate:
-    """Prove ``H(v) - μ·v >= target`` for columns within the budget, find some below it, or stop at the effort limit.
+    """Prove ``H(v) - μ·v >= target`` for columns within the budget, or find columns below it, within the effort.
 
-    At least the first layer of boxes is always bounded, so the result is valid (if weak) at any effort.
+    The first layer of boxes is always bounded, so the result is valid at any effort, though perhaps weak.
     """
     tree = Tree(polytope, mu, target)
     no_points = outside_points = np.empty((0, polytope.n))
@@ -258,14 +260,14 @@ def certify_robust(
 
 
 def _tighten_polytope(polytope: Polytope, rows: Vector) -> Polytope:
-    """Cut the polytope by more half-spaces, up to a number that keeps the programs small."""
-    slack = 1e-12  # of a row scaled to 1, so that rounding cannot cut a column off
+    """Return the polytope with more cuts by half-spaces, up to a number that keeps the programs small."""
+    slack = 1e-12  # margin of a row scaled to 1, so that rounding cuts no column off
     rows = np.unique(rows.round(13), axis=0)[: min(200 + 1 - polytope.n_rows, _NEW_ROWS)]
     return polytope.add_rows(rows, np.minimum(rows.min(axis=1, initial=0.0), 0.0) - slack, np.full(len(rows), slack))
 
 
 def cuts_at(cone: RobustCone, v: Vector) -> Vector:
-    """Row that each column v (K, n) over the budget violates most; shape (K', n)."""
+    """Return the row that each column v (K, n) over the budget violates most, shape (K', n)."""
     center, up, down = cone.parts
     values = np.concatenate([v / cone.p_x, np.zeros((len(v), 1))], axis=1).T
     most = center[:, :, None] + _shift(values, up, down, cone.distributions.distance)

@@ -1,4 +1,4 @@
-"""Subset random response: an optimal random response in each part of a partition [ZDS §V, Algorithm 2]."""
+"""Subset random response, an optimal random response in each block of a partition [ZDS §V, Algorithm 2]."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def subset_random_response(
     confidence: float | ConfidenceSet | None = None,
     target: ArrayLike | None = None,
 ) -> Channel:
-    """Optimal random response inside blocks of public symbols: nearly the best channel, for large alphabets.
+    """Design an optimal random response inside blocks of public symbols, nearly the best channel for large alphabets.
 
-    The safe groups of `subset_merging` (low-risk symbols are groups of one) are put together into blocks of
-    about ``block_size`` symbols, and each block gets its optimal random response. A union of safe groups is safe,
-    so every block is feasible, and since each group lies in one block, the result keeps at least what `subset_merging`
-    keeps, up to the gap. With ``block_size >= n_x`` this is
-    `optimal_random_response`. The work grows linearly in the number of blocks.
+    The safe groups of `subset_merging` (low-risk symbols are groups of one) are combined into blocks of about
+    ``block_size`` symbols, and each block gets its optimal random response. A union of safe groups is safe, so every
+    block is feasible, and since each group lies in one block, the result keeps at least what `subset_merging` keeps, up
+    to the gap. With ``block_size >= n_x`` this is `optimal_random_response`. The work grows linearly in the number of
+    blocks.
 
     Guarantee
     ---------
@@ -55,7 +55,7 @@ def subset_random_response(
     budget : LiftBudget, LDPBudget or float
         A number is symmetric local information privacy (LIP) in nats.
     block_size : int
-        Symbols a block, at least 1; a group that is larger is a block of its own.
+        Symbols per block, at least 1; a larger group is a block of its own.
     gap : float
         Distance of each block's response from its optimum, in nats of the block, > 0.
     effort : float, optional

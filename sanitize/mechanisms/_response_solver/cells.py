@@ -1,4 +1,4 @@
-"""Prices of posteriors if the leakage of a symbol is the largest of several linear functions of its lifts."""
+"""Pricing of posteriors if the leakage of a symbol is the largest of several linear functions of its lifts."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.faces import Price
 
-# Tangents of H that a descent takes at most, the least share that they are taken at, and programs at a time.
+# Largest number of tangents of H in a descent, least share at which a tangent touches H, and programs per batch.
 _STEPS, _FLOOR, _BATCH = 10, 1e-5, 256
-# A program from the slack basis takes more pivots where there are more rows: each so many count as one more program.
+# Programs with more rows take more pivots from the slack basis: each _ROWS rows count as one more program.
 _ROWS = 12
-# A fall of the price that is rounding, and how far from 1 the sum of a posterior may be.
+# Decrease of the price that counts as rounding, and the largest distance of a posterior's sum from 1.
 _STALLED, _NEAR = 1e-11, 1e-11
 
 
 @dataclass(frozen=True, eq=False)
 class PricedCells(Polytope):
-    """Posteriors v with variables that bound the linear functions whose largest sum is g(v).
+    """Polytope of posteriors v, with additional variables above the linear functions whose largest sum is g(v).
 
-    H(v) + λ g(v) - μ·v is then H(v) and a linear function of all variables: what bounds H bounds it, too, and on every
-    tangent of H a linear program finds the best vertex of a cell in which g is linear.
+    H(v) + λ g(v) - μ·v is then H(v) plus a linear function of all variables, so methods that bound H bound it too. For
+    every tangent of H, a linear program finds the best vertex of a cell in which g is linear.
     """
 
     price: Price | None = None
@@ -40,13 +40,13 @@ class PricedCells(Polytope):
 
     @classmethod
     def from_price(cls, price: Price) -> PricedCells:
-        """Cells for a mean total variation, Σ P(s) max(l - 1, 0), or for a mean max-lift."""
+        """Build the cells for a mean total variation, Σ P(s) max(l - 1, 0), or for a mean max-lift."""
         n_s, n = price.lifts.shape
         if isinstance(price.budget, TotalVariationBudget):
             rows, weights, variable = price.lifts - 1, price.p_s, np.arange(n_s)
         else:
             rows, weights, variable = price.lifts, np.ones(1), np.zeros(n_s, np.intp)
-        # Each variable is in parts of the most that it can be.
+        # Each variable is scaled by its largest possible value.
         most = np.zeros(len(weights))
         np.maximum.at(most, variable, rows.max(axis=1))
         steps = np.zeros((n_s, len(weights)))
@@ -59,7 +59,7 @@ class PricedCells(Polytope):
 
     @property
     def costs(self) -> Vector:
-        """Cost λ for each part of the leakage."""
+        """Cost of each additional variable: λ times its weight in the leakage."""
         assert self.price is not None
         assert self.weights is not None
         costs = np.zeros(self.size)
@@ -67,16 +67,16 @@ class PricedCells(Polytope):
         return costs
 
     def point_costs(self, v: Vector) -> Vector:
-        """Cost λ g(v)."""
+        """Cost λ g(v) at points v."""
         assert self.price is not None
         return self.price.rate * self.price.budget.lift_risk(product(self.price.lifts, v.T), self.price.p_s)
 
     def contains(self, v: Vector) -> Mask:
-        """Mask of points v that are posteriors."""
+        """Mask of points v that are distributions."""
         return np.abs(v.sum(axis=1) - 1) < _NEAR
 
     def descend(self, v: Vector, effort: Effort) -> Vector:
-        """Vertices of cells with a lower price than points v, shape (K, n), found by tangents of H."""
+        """Find vertices of cells with a lower price than points v, shape (K, n), by tangents of H."""
         size = max(1, min(_BATCH, BLOCK_CELLS // self.work))
         return np.concatenate(
             [self._descend_block(v[first : first + size], effort) for first in range(0, len(v), size)]

@@ -1,9 +1,9 @@
 """Certified lower bound on min H(w) - μ·v over Π: branch and bound on boxes of w, H replaced by its chords.
 
-w is v itself, or P(t|y) of a target T, which is linear in v. H is concave and separable, so on a box its chord in each
-coordinate bounds it from below and the bound is a linear program. Reduced costs shrink the box, the chords rise, and
-the program is solved again; where that stalls, the coordinate with the largest distance between H and its chord is
-split.
+Here w is v itself, or P(t|y) of a target T, which is linear in v. H is concave and separable, so on a box the chord in
+each coordinate bounds H from below, and minimising the bound is a linear program. Reduced costs shrink the box, which
+raises the chords, and the program is solved again. If this stalls, the coordinate with the largest distance between H
+and its chord is split.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 
 _BATCH = 128
 _ROUNDS = 6
-_WORTHWHILE = 0.02  # share of a box that tightening must remove to be tried again
-# Ten times what 200 letters need. More open boxes are rounding that splits for ever, and would fill the memory.
+_WORTHWHILE = 0.02  # share of a box that tightening must remove for another round
+# Ten times the number that 200 letters need. More open boxes are a sign of rounding errors, and would fill the memory.
 _MOST_OPEN = 1 << 17
 _EDGE = 0.1  # splits keep this distance, as a share of the side, from its ends
-# Boxes after which it is asked whether the effort can do; distributions that were proved had closed more by then, or
-# soon did.
+# Number of boxes after which the effort is checked for being far too small; for distributions that could be proved,
+# more boxes had been closed by then or soon after.
 _FIRST_LOOK = 1 << 13
-_HARDLY_ANY = 0.125  # of the boxes
+_HARDLY_ANY = 0.125  # share of closed boxes
 
 
 @dataclass(eq=False)
 class Certificate:
-    """Result of branch and bound.
+    """Result of branch and bound: a lower bound, and points below the target.
 
     Attributes
     ----------
     bound : float
-        Mixtures of Π into P_X are worth at least μ·P_X + bound.
+        Mixtures of posteriors of Π into P_X have a loss of at least μ·P_X + bound.
     points : ndarray of shape (K, n)
-        Points of Π below the target, if any were met: the search stops at the first batch that has some.
+        Points of Π below the target, if any were found; the search stops at the first batch with such points.
     bases : ndarray of shape (K, m)
     is_hopeless : bool
-        Whether the search stopped because the effort that is left would be far from enough.
+        True if the search stopped because the remaining effort would be far from enough.
     """
 
     bound: float
@@ -63,7 +63,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A box of w waiting in the heap: few entries have a lower side, and upper sides are rounded up."""
+    """Box of w in the heap, stored compactly: few entries have a lower side, and upper sides are rounded up."""
 
     letters: Codes
     low: Vector
@@ -74,7 +74,7 @@ class _Node:
 
 @dataclass(eq=False)
 class Boxes:
-    """K boxes of w with the best known bound and basis, and the points at which their programs were solved."""
+    """Batch of K boxes of w with the best known bounds and bases, and the points at which programs were solved."""
 
     low: Vector
     high: Vector
@@ -85,7 +85,7 @@ class Boxes:
 
 
 class Tree:
-    """Boxes of one search, worst first; boxes that left the heap have a bound of at least the target."""
+    """Boxes of one search in a heap, worst first; boxes that left the heap have a bound of at least the target."""
 
     def __init__(self, polytope: Polytope, mu: Vector, target: float) -> None:
         self.polytope, self.mu, self.target = polytope, mu, target
@@ -105,9 +105,9 @@ class Tree:
         return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
 
     def steps(self, effort: Effort) -> Iterator[tuple[Boxes, Codes]]:
-        """Bound and split batch after batch, the first layer at any effort; yield the boxes and which are open.
+        """Bound and split boxes, the first layer at any effort; yield each batch and which of its boxes are open.
 
-        Where the time is up, what is left of the first layer is bounded by one program.
+        When the time is up, one program bounds the rest of the first layer.
         """
         while self.has_roots or (0 < len(self.heap) <= _MOST_OPEN and not (self.is_hopeless or effort.is_used())):
             if self.has_roots and effort.is_late():
@@ -122,7 +122,8 @@ class Tree:
             self.n_closed += len(boxes.low) - len(open_)
             at, before = self._look
             if self.n_bounded >= at and not self.has_roots:
-                # After every doubling: hardly a box closes, and at this pace the bound needs more than the effort left.
+                # After each doubling: give up if hardly any box closes and, at this pace, the bound needs more effort
+                # than is left.
                 short = self.target - self.bound
                 doublings = short / max(before - short, SMALLEST_POSITIVE)
                 needed = self.n_bounded * (2.0 ** min(doublings, 64.0) - 1) * self.polytope.work
@@ -148,7 +149,7 @@ class Tree:
                 self._serial += 1
 
     def _roots(self) -> Boxes:
-        # Either one entry has at least half of the mass, and no other has more, or none has more than half.
+        # Either one entry has at least half of the mass, and no other entry has more, or no entry has more than half.
         n, first = self.polytope.n_spread, self.n_bounded
         k = min(_BATCH, n + 1 - first)
         low, high = np.zeros((k, n)), np.full((k, n), 0.5)
@@ -180,12 +181,12 @@ class Tree:
         )
 
     def repaired(self, p_x: Vector) -> float:
-        """Target less the cost of lowering the prices μ until H(w) - μ·v reaches the target everywhere.
+        """Target minus the cost of lowering the prices μ until H(w) - μ·v reaches the target everywhere.
 
-        An open box where H(w) - μ·v may be short of the target by r, and where w >= l, asks for cuts δ >= 0, of δ·w,
-        and c >= 0, of all prices, with δ·l + c >= r: w is linear in v, so both are cuts of prices. A linear program
-        finds the cuts that take least from μ·P_X, δ·P_W + c: about the average shortage, where c alone would take the
-        largest.
+        In an open box with w >= l, H(w) - μ·v may be short of the target by r. Lowering prices by δ·w with δ >= 0, and
+        all prices by c >= 0, is enough if δ·l + c >= r; both lower prices because w is linear in v. A linear program
+        finds the δ and c that reduce μ·P_X least, by δ·P_W + c: about the average shortage, whereas c alone would have
+        to be the largest shortage.
         """
         from scipy.optimize import linprog
 
@@ -199,7 +200,7 @@ class Tree:
         every = sparse.hstack([shares, sparse.csr_array(np.ones((len(nodes), 1)))], format="csr")
         program = linprog(np.append(p_w, 1.0), A_ub=-every, b_ub=-short, method="highs")
         cut = np.maximum(program.x[:-1], 0.0) if program.status == 0 else np.zeros(len(p_w))
-        # Whatever the program returned, c makes the prices valid.
+        # The cut c of all prices makes them valid, whatever the program returned.
         return self.target - float(product(cut, p_w)) - max(float((short - shares @ cut).max()), 0.0)
 
 
@@ -208,8 +209,8 @@ def certify(
 ) -> Certificate:
     """Prove ``H(w) - μ·v >= target`` on Π, find points below it, or stop at the limit of effort or memory.
 
-    The first layer of boxes is always bounded, or one box that holds it where the time is up, so the result is valid
-    (if weak) at any effort.
+    The first layer of boxes, or one box that contains it if the time is up, is always bounded, so the result is valid
+    at any effort, though perhaps weak.
     """
     tree = Tree(polytope, mu, target)
     for boxes, open_ in tree.steps(effort):
@@ -245,7 +246,7 @@ def _tighten(polytope: Polytope, mu: Vector, target: float, boxes: Boxes) -> Non
         boxes.bound[live] = np.maximum(boxes.bound[live], bound)
         boxes.basis[live] = solved.basis
         boxes.v[live], boxes.w[live] = solved.point[:, :n], solved.point[:, spread]
-        # A point below the target costs at most `room` more than the bound, so it cannot be far from it.
+        # A point below the target costs at most `room` more than the bound, so its variables cannot move far.
         room, reduced = np.maximum(target - bound, 0.0)[:, None], solved.reduced[:, spread]
         with np.errstate(divide="ignore", invalid="ignore"):
             cap = np.where(reduced > 1e-9, (low + room / reduced) * (1 + 1e-9) + 1e-15, np.inf)
@@ -260,6 +261,6 @@ def _tighten(polytope: Polytope, mu: Vector, target: float, boxes: Boxes) -> Non
 
 
 def _chords(low: Vector, high: Vector) -> tuple[Vector, Vector]:
-    """Values -v log v at the lower ends of [low, high], and the slopes of its chords, each of shape (K, n)."""
+    """Values of -v log v at the lower ends of [low, high], and slopes of its chords, each of shape (K, n)."""
     at_low, width = entr(low), high - low
     return at_low, np.divide(entr(high) - at_low, width, out=np.zeros_like(width), where=width > 0)

@@ -1,4 +1,4 @@
-"""Lower convex envelope of H(T|·) over Π at P_X by column generation, with a certified gap; T is X or a target."""
+"""Least mean H(T|y) over mixtures of posteriors of Π into P_X, by column generation; T is X or a target."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
-_FEW = 20  # fewer than n / _FEW new columns a round: look further afield
+_FEW = 20  # with fewer than n / _FEW new columns in a round, also try random starts
 _SHORT_ROUNDS = 6
 _STARTS = 400
-_BARREN = 2  # fruitless random rounds before asking for a certificate
+_BARREN = 2  # rounds of random starts without new columns before a certificate is tried
 _CERTIFIED_SHARE = 0.9  # the rest of the gap is left to rounding in the master program
-_RESTS = 2  # of P_X beside the columns, at the end of a search that is cut short
-_SEARCH_SHARE = 0.7  # of the effort or a time limit, before the bound is computed
+_RESTS = 2  # number of residual columns added at the end of a search that is cut short
+_SEARCH_SHARE = 0.7  # share of the effort or time for the search, before the bound is computed
 
 
 class Search:
-    """Search that mixes posteriors within ``inner`` into P_X at least loss, and bounds it over ``outer`` ⊇ ``inner``.
+    """Search for the mixture of posteriors within ``inner`` into P_X with the least loss, and a bound within ``outer``.
 
-    Every assignment leaves a valid mixture and a valid bound.
+    The mixture and the bound are valid after every assignment, so the search may be interrupted.
 
     Parameters
     ----------
     inner, outer : LiftBounds
-        The bounds with and without a safety margin.
+        Bounds with and without a safety margin; ``outer`` contains ``inner``.
     p_x : ndarray of shape (n,)
         A point within both.
     gap : float
@@ -51,12 +51,12 @@ class Search:
     ----------
     pool : ColumnPool
     mixture : Mixture
-        Its value is H(T|Y).
+        Best mixture so far, with the value H(T|Y).
     bound : float
-        No mixture of posteriors within the outer bounds has a value below this.
+        Lower bound on the value of mixtures of posteriors within the outer bounds.
     status : Status
         ``optimal`` (gap reached), ``effort`` (used up, or far from enough), ``time_limit``, ``interrupted``, or
-        ``stalled`` (rounding of the linear program stands between the bound and the gap asked for).
+        ``stalled`` (rounding of the linear program prevents the requested gap).
     """
 
     mixture: Mixture
@@ -71,7 +71,7 @@ class Search:
         self.pricer = Pricer(self.inner, self.pool, np.random.default_rng(0), gap / 4, effort)
 
     def solve(self, seeds: Iterable[Vector]) -> Search:
-        """Search from P_X and other posteriors, each of shape (n,), until the gap is closed or time is up."""
+        """Search from P_X and seed posteriors, each of shape (n,), until the gap is closed or the effort is used up."""
         for v in (self.p_x, *seeds):
             self.pool.add(v)
         self.mixture = self.pool.mix()
@@ -84,7 +84,7 @@ class Search:
             self.status = Status.INTERRUPTED
             self.mixture = self.pool.mix()
         except (np.linalg.LinAlgError, RoundingStops):
-            pass  # what was found before is still a mixture and a bound
+            pass  # the mixture and bound found before are still valid
         if self.mixture.value - self.bound <= self.gap:
             self.status = Status.OPTIMAL
         return self
@@ -94,13 +94,13 @@ class Search:
         return self.effort.is_used(_SEARCH_SHARE)
 
     def run(self, show: Callable[[str], None]) -> None:
-        """Alternate between mixing and pricing until the gap is closed or time is up."""
+        """Alternate between mixing and pricing until the gap is closed or the effort is used up."""
         n = self.inner.n
         penalty = self.pricer.first_vertices() if not self.is_used() else None
         barren, rounds = 0, 0
         while True:
             early = rounds < _SHORT_ROUNDS and penalty is not None
-            # Prices of missing letters steer the first rounds; they are no part of the mixture that counts.
+            # Penalties for letters without columns steer the first rounds; they do not enter the final mixture.
             mixture = self.pool.mix(penalty if early else None)
             if not early:
                 self.mixture = mixture
@@ -127,7 +127,7 @@ class Search:
                     return
 
     def _add_residuals(self) -> None:
-        """Add columns made of the remainder of P_X, each better than the one before."""
+        """Add posteriors of the remainder of P_X as columns, each better than the one before."""
         about = self.p_x
         for _ in range(_RESTS):
             self.effort.spend(len(self.pool) * self.inner.n)
@@ -137,7 +137,7 @@ class Search:
             about = residual
 
     def _certify(self, mixture: Mixture, *, stop_at_points: bool = True) -> bool:
-        """Bound the optimum by these prices; True if the gap is closed or nothing better was found."""
+        """Bound the optimum by a mixture's prices; return True if the gap is closed or no better column was found."""
         value = float(product(mixture.mu, self.p_x))
         target, short = self.mixture.value - value - _CERTIFIED_SHARE * self.gap, self.gap
         while True:
@@ -147,12 +147,13 @@ class Search:
                 if proof.is_hopeless:
                     self.status = Status.EFFORT
                 return True
-            # Where other rows bind, a basis of the one polytope is none of the other.
+            # A basis of the outer polytope is a basis of the inner one only if the same number of rows bind.
             bases = proof.bases if self.inner.n_rows == self.outer.n_rows else self.inner.slack_basis(len(proof.points))
             added = self.pricer.from_points(mixture.mu, proof.points, bases)
             if added or any(self.pool.add(v / v.sum()) for v in proof.points):
                 return False
             if self.effort.is_used():
                 return True
-            # Nothing below by so little is new to the pool, which rounds: a little less may still be proved.
+            # Points so little below the target are not new to the pool, which rounds them; try to prove a slightly
+            # lower target.
             target, short = target - short, 4 * short

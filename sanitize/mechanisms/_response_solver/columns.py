@@ -1,4 +1,4 @@
-"""Entropy left after a released symbol, and the linear program that mixes the known columns into P_X."""
+"""Entropy that remains after a released symbol, and the linear program that mixes known columns into P_X."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ if TYPE_CHECKING:
 
     Vertex = tuple[Codes, Mask]
 
-# A letter with a smaller share of a posterior is no part of it.
+# A letter with a smaller share of a posterior counts as absent.
 NOTHING = 1e-15
-# Weights up to so many times the least P(x) are 0.
+# Weights up to this multiple of the least P(x) count as 0.
 _POSITIVE = 1e-13
-_SMALL = 1e-9  # what is left of P_X, or a probability that a slope is taken at
+_SMALL = 1e-9  # least remainder of P_X, and least probability at which a slope is evaluated
 
 
 class RoundingStops(ArithmeticError):
-    """Probabilities differ too much for linear programs in double precision; raised inside the search only."""
+    """Error raised inside a search if probabilities differ too much for linear programs in double precision."""
 
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """H(T|y) of posteriors v = P(x|y), in nats.
+    """Loss of posteriors v = P(x|y): the remaining entropy H(T|y) in nats.
 
-    The distribution of T is linear in v, so H(T|y) is concave in v as H(X|y) is: the best response mixes vertices of
-    the same polytope, and chords bound it from below in the same way.
+    The distribution of T is linear in v, so H(T|y) is concave in v like H(X|y): the best response mixes vertices of the
+    same polytope, and chords bound H(T|y) from below in the same way.
 
     Attributes
     ----------
     distribution : ndarray of shape (n_t, n), optional
-        P(t|x); None is T = X.
+        P(t|x); None if T is X itself.
     """
 
     distribution: Vector | None = None
 
     @classmethod
     def for_target(cls, target: ArrayLike | None, n_symbols: int) -> Loss:
-        """Loss for a target, given as P(t|x), shape (n_t, n_symbols); for X itself if None.
+        """Return the loss for a target, given as P(t|x), shape (n_t, n_symbols), or for X itself if None.
 
         Raises
         ------
         InvalidParameter
-            If it is no matrix of that many columns, each of them a distribution.
+            If the target is not a matrix with ``n_symbols`` columns, each of which is a distribution.
         """
         if target is None:
             return cls()
@@ -83,7 +83,7 @@ class Loss:
         return np.asarray(entr(self.target_posteriors(v)).sum(axis=1))
 
     def slope(self, v: Vector, floor: float) -> Vector:
-        """Slope of H(T|y) at v up to a constant, shape (K, n); probabilities below ``floor`` are raised to it."""
+        """Slope of H(T|y) at v up to a constant, shape (K, n); probabilities are raised to at least ``floor``."""
         slope = -log(np.maximum(self.target_posteriors(v), floor))
         return slope if self.distribution is None else product(slope, self.distribution)
 
@@ -104,7 +104,7 @@ class Loss:
         return max(0.0, float(entr(released.sum(axis=1)).sum() - open_))
 
     def share(self, information: float, p_x: Vector) -> float:
-        """Share of H(X), or of I(T;X), that is kept; 1 if that is 0."""
+        """Share of H(X), or of I(T;X), that is kept; 1 if nothing can be kept."""
         if self.distribution is None:
             return share_of_entropy(information, p_x)
         available = self.entropy(p_x) - float(product(self.symbol_entropies(len(p_x)), p_x))
@@ -113,7 +113,7 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Optimal mixture of a pool: min Σ β H(T|v) with Σ β v = P_X, β >= 0, where T is the target, or X.
+    """Optimal mixture of the columns v of a pool: min Σ β H(T|v) with Σ β v = P_X and β >= 0.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Mixture:
     chosen : ndarray of int
         Columns with positive weight.
     weights : ndarray
-        Their β.
+        Weights β of the chosen columns.
     """
 
     value: float
@@ -135,7 +135,7 @@ class Mixture:
 
 @dataclass(eq=False)
 class ColumnPool:
-    """Distinct points of Π with their losses; a vertex also keeps its basis."""
+    """Pool of distinct points of Π (columns) with their losses; a vertex also keeps its basis."""
 
     p_x: Vector
     loss: Loss = field(default_factory=Loss)
@@ -149,7 +149,7 @@ class ColumnPool:
         return len(self.costs)
 
     def add(self, v: Vector, vertex: Vertex | None = None) -> bool:
-        """Add a point v of the simplex, shape (n,); False if it is there already."""
+        """Add a point v of the simplex, shape (n,); return False if the pool contains it already."""
         letters = np.flatnonzero(v > NOTHING)
         shares = v[letters] / v[letters].sum()
         key = letters.tobytes(), np.round(shares, 10).tobytes()
@@ -165,7 +165,7 @@ class ColumnPool:
         return True
 
     def matrix(self, columns: Codes | None = None) -> sparse.csc_array:
-        """All columns as a sparse matrix (n, K), or some of them."""
+        """Return all columns, or some of them, as a sparse matrix (n, K)."""
         places = range(len(self)) if columns is None else columns.tolist()
         letters, shares = [self.letters[k] for k in places], [self.shares[k] for k in places]
         indptr = np.append(0, np.cumsum([len(part) for part in letters]))
@@ -174,7 +174,7 @@ class ColumnPool:
         )
 
     def mix(self, penalty: Vector | None = None) -> Mixture:
-        """Best mixture; with a penalty per letter, shape (n,), a letter alone may be bought at that price."""
+        """Find the best mixture; with a penalty per letter, shape (n,), single letters are columns at that cost."""
         from scipy.optimize import linprog
 
         matrix, cost = self.matrix(), np.array(self.costs)
@@ -183,7 +183,7 @@ class ColumnPool:
             matrix = sparse.csc_array(sparse.hstack([matrix, sparse.eye_array(len(self.p_x))]))
             cost = np.append(cost, penalty)
         scaled, scale = _scale_columns(matrix, self.p_x)
-        # At tight tolerances, and where these fail at those that HiGHS has.
+        # Solve at tight tolerances and, if that fails, at the default tolerances of HiGHS.
         for options in (TIGHT | {"presolve": False}, {}):
             program = linprog(
                 cost / scale, A_eq=scaled, b_eq=np.ones(len(self.p_x)), method="highs-ds", options=options
@@ -197,12 +197,12 @@ class ColumnPool:
         return Mixture(float(program.fun), program.eqlin.marginals / self.p_x, chosen, weights[chosen])
 
     def residual_posterior(self, bounds: LiftBounds, about: Vector) -> Vector | None:
-        """Posterior that remains after columns take as much of P_X as is useful; None if nothing remains.
+        """Return the posterior that remains after columns take the most useful part of P_X; None if nothing remains.
 
-        P_X as a whole is within every budget, and so is what a small part of other columns leaves of it: where a search
-        ends before its columns mix into P_X, they are worth something beside such a rest. A linear program chooses how
-        much of each column, the rest q >= 0 being within the budget. Its loss is concave, and is replaced by its
-        tangent at ``about``, which is never less.
+        P_X itself is within every budget, and so is the remainder of P_X after small parts of other columns are taken
+        from it. So if a search ends before its columns mix into P_X, they are still useful together with such a
+        remainder. A linear program chooses the amount of each column such that the remainder q >= 0 is within the
+        budget. The concave loss of q is replaced by its tangent at ``about``, which is never smaller.
         """
         from scipy.optimize import linprog
 
@@ -211,7 +211,7 @@ class ColumnPool:
         rows, low, high = bounds.rows()
         whole = np.append(np.ones(n), np.zeros(rows.shape[1] - n))
         cuts = np.concatenate([low[:, None] * whole - rows, rows - high[:, None] * whole])
-        # The rest is a share of each letter of P_X, which makes all rows of one size.
+        # The remainder is expressed as a share of each P(x), so that all rows have the same scale.
         cuts[:, :n] *= self.p_x
         tangent = self.loss.slope(about[None, :], _SMALL)[0] * self.p_x
         n_more = cuts.shape[1] - n
@@ -230,7 +230,7 @@ class ColumnPool:
 
 
 def _scale_columns(matrix: sparse.csc_array, p_x: Vector) -> tuple[sparse.csc_array, Vector]:
-    """Columns of P(y|x), each scaled to a largest entry of 1 for any size of P_X, and the divisors."""
+    """Return columns v(x)/P(x), each scaled to a largest entry of 1, and the divisors."""
     scaled = sparse.csc_array(sparse.diags_array(1 / p_x) @ matrix)
     scale = np.maximum.reduceat(scaled.data, scaled.indptr[:-1])
     scaled.data /= np.repeat(scale, np.diff(scaled.indptr))

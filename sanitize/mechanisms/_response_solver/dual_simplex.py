@@ -1,8 +1,8 @@
 """Bounded dual simplex method for many small linear programs at once, all with the same matrix.
 
-Every variable is bounded, so any basis with its nonbasic variables at the right bounds is dual feasible: a
-child of a branch-and-bound node, with other costs and bounds, starts where its parent stopped. The bound
-returned comes from the multipliers alone (weak duality), so it is valid however the basis was reached.
+Every variable is bounded, so any basis with its nonbasic variables at the right bounds is dual feasible. So a child of
+a branch-and-bound node, with other costs and bounds, can start where its parent stopped. The returned bound comes from
+the multipliers alone (weak duality), so it is valid however the basis was reached.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from sanitize._util.arithmetic import basis_inverses, product
 from sanitize._util.checks import Codes, Mask, Vector
 
-# Below _FEASIBLE a violation is rounding; a smaller pivot than _PIVOT would magnify it.
+# A violation below _FEASIBLE is rounding; a pivot smaller than _PIVOT would magnify it.
 _FEASIBLE, _PIVOT = 1e-12, 1e-9
-# Updates of the inverse lose digits, so it is computed anew after so many; at the last pivot a program stops with the
-# bound it has, which holds all the same.
+# Updates of the inverse lose digits, so after _REFRESH updates it is computed anew. After _MAX_PIVOTS pivots a program
+# stops with its current bound, which is still valid.
 _REFRESH, _MAX_PIVOTS = 25, 300
-# Costs are spread by this much, so that letters that look alike do not make the method cycle. It enters the path
-# only: bounds are computed from the costs given.
+# Costs are perturbed by this much, so that similar letters do not make the method cycle. This affects only the path:
+# bounds are computed from the given costs.
 _SPREAD = 1e-11
 _GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True, eq=False)
 class LinearBatch:
-    """``min cost @ u  s.t.  matrix @ u = rhs, lower <= u <= upper`` for K triples (lower, upper, cost).
+    """K linear programs ``min cost @ u s.t. matrix @ u = rhs, lower <= u <= upper`` with one matrix and right side.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class LinearBatch:
     cost: Vector
 
     def take(self, places: Codes) -> LinearBatch:
-        """Some of the programs."""
+        """Return some of the programs."""
         return LinearBatch(self.matrix, self.rhs, self.lower[places], self.upper[places], self.cost[places])
 
     def corner(self, basis: Codes, inverse: Vector, spread: Vector) -> DualSolution:
-        """Return the corners of bases (K, m), by slightly perturbed costs."""
+        """Return the basic solutions of bases (K, m) under slightly perturbed costs."""
         cost = self.cost + spread
         multipliers = np.einsum("ki,kij->kj", np.take_along_axis(cost, basis, 1), inverse)
         reduced = cost - product(multipliers, self.matrix)
@@ -64,12 +64,12 @@ class LinearBatch:
 
 @dataclass(eq=False)
 class DualSolution:
-    """Result of the dual simplex, for K programs.
+    """Result of the dual simplex method for K programs.
 
     Attributes
     ----------
     bound : ndarray of shape (K,)
-        Lower bound on each optimum; the optimum itself where it was reached, inf where infeasible.
+        Lower bound on each optimum; the optimum itself if it was reached, and inf if the program is infeasible.
     reduced : ndarray of shape (K, N)
         Reduced costs; 0 on the basis.
     point : ndarray of shape (K, N)
@@ -83,14 +83,14 @@ class DualSolution:
     basis: Codes
 
     def settle(self, left: Codes, at: DualSolution, which: Codes) -> None:
-        """Store some corners for the programs that remain, in place."""
+        """Store the results of finished programs, in place."""
         places = left[which]
         self.bound[places], self.reduced[places] = at.bound[which], at.reduced[which]
         self.point[places], self.basis[places] = at.point[which], at.basis[which]
 
 
 def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = None) -> DualSolution:
-    """Solve K programs from starting bases (K, m); stop one as soon as its bound reaches its cutoff."""
+    """Solve K programs from starting bases (K, m); a program stops as soon as its bound reaches its cutoff."""
     n, size = programs.lower.shape
     out = DualSolution(np.empty(n), np.empty((n, size)), np.empty((n, size)), basis.copy())
     left, basis, limit = np.arange(n), basis.copy(), np.full(n, np.inf) if cutoff is None else cutoff
@@ -102,14 +102,14 @@ def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = Non
         above = values - np.take_along_axis(programs.upper, basis, 1)
         outside = np.maximum(np.take_along_axis(programs.lower, basis, 1) - values, above)
         norm = np.sqrt(np.square(inverse).sum(axis=2))
-        # The inverse of a singular basis may have rows of zeros, which say nothing.
+        # The inverse of a singular basis may have rows of zeros, which are ignored.
         leaving = np.divide(outside, norm, out=np.zeros_like(norm), where=norm > 0).argmax(axis=1)
         done = (outside.max(axis=1) < _FEASIBLE) | (at.bound >= limit) | (step == _MAX_PIVOTS)
         row = product(inverse[rows, leaving], programs.matrix) * np.where(above[rows, leaving] > 0, 1.0, -1.0)[:, None]
         np.put_along_axis(row, basis, 0.0, axis=1)
         entering, unbounded = _ratio_test(at.reduced, row, programs.upper - programs.lower, outside[rows, leaving])
         column = np.einsum("kij,kj->ki", inverse, columns[entering])
-        # Beside an ill-conditioned basis the pivot may be gone by the other order of summation; the bound stands.
+        # With an ill-conditioned basis, the pivot may vanish in another order of summation; the bound stays valid.
         stuck = (np.abs(column[rows, leaving]) < _PIVOT) & (~unbounded | (norm[rows, leaving] == 0))
         at.bound[unbounded & ~done & ~stuck] = np.inf
         finished = done | unbounded | stuck
@@ -131,13 +131,13 @@ def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = Non
 
 
 def _ratio_test(reduced: Vector, row: Vector, span: Vector, amount: Vector) -> tuple[Codes, Mask]:
-    """Entering variables by the long-step rule: bounds flip while the dual objective still rises."""
+    """Choose entering variables by the long-step rule, which flips bounds while the dual objective still rises."""
     eligible = np.where(reduced >= 0, row > _PIVOT, row < -_PIVOT)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(eligible, np.abs(reduced / row), np.inf)
     slope = np.where(eligible, np.abs(row) * span, 0.0)
     n_eligible = eligible.sum(axis=1)
-    # Where every bound must be flipped exactly, rounding may leave the sum a hair short of the amount.
+    # If all bounds must be flipped, rounding may leave the sum slightly below the amount.
     unbounded = (n_eligible == 0) | (slope.sum(axis=1) < amount - _FEASIBLE)
     order = ratio.argsort(axis=1, kind="stable")
     passed = (np.cumsum(np.take_along_axis(slope, order, 1), axis=1) < amount[:, None]).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Prices of posteriors if leakage has a price too: descent, and branch and bound on simplices."""
+"""Pricing of posteriors with a price on leakage too: descent, and branch and bound on simplices."""
 
 from __future__ import annotations
 
@@ -16,26 +16,22 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import MeanBudget
     from sanitize.mechanisms._effort import Effort
 
-# Steps of a descent, the first and the longest in powers of ten of a share, and shares that are none after it.
+# Number of steps of a descent, the first and the longest step in powers of ten of a share, and shares that count as 0.
 _STEPS, _FIRST, _LONGEST, _NOTHING = 60, 0.13, 20.0, 1e-9
-# Faces begun at a time, and simplices cut at a time.
+# Faces per batch, and simplices cut per batch.
 _FACES, _BATCH = 1 << 12, 1 << 12
-# Rounding of two curvatures, and a lift that is as good as 0.
+# Relative rounding of curvatures, and a lift that counts as 0.
 _CURVED, _NO_LIFT = 1e-9, 1e-100
 
 
 @dataclass(frozen=True, eq=False)
 class Price:
-    """Price H(r) + λ g(r) - μ·r of posteriors r of X, with g convex in the lifts: below 0, mixing in r helps.
+    """Price H(r) + λ g(r) - μ·r of posteriors r of X, with g convex in the lifts; mixing in r helps if it is below 0.
 
     Attributes
     ----------
-    budget : MeanBudget
-        Tells g.
-    lifts : ndarray of shape (n_s, n)
-    p_s : ndarray of shape (n_s,)
-    mu : ndarray of shape (n,)
-    rate : float
+    budget : MeanBudget Budget on the mean of g. lifts : ndarray of shape (n_s, n) p_s : ndarray of shape (n_s,) mu :
+    ndarray of shape (n,) rate : float
         λ >= 0.
     """
 
@@ -54,31 +50,30 @@ class Price:
 
     @property
     def shared(self) -> float:
-        """Weight of g that counts as concave together with H: for KL(P_S|y || P_S), up to 1.
+        """Weight λ' <= λ such that H + λ' g is concave: up to 1 for g = KL(P_S|y || P_S).
 
-        H(X|y) - H(S|y) is H(X|S,y), which is concave in r, less Σ_x r(x) H(S|x), and KL is linear in r less H(S|y).
+        H(X|y) - H(S|y) = H(X|S,y) - Σ_x r(x) H(S|x) is concave in r, and KL is -H(S|y) plus a linear function of r.
         """
         return min(self.rate, 1.0)
 
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
-        """Value H + λ' g - μ·r at points on faces, where λ' is the `shared` part of λ; (..., k), lifts (..., n_s)."""
+        """Concave part H + λ' g - μ·r at points on faces, λ' the `shared` part of λ; (..., k), lifts (..., n_s)."""
         risk = self.budget.lift_risk(lifts.reshape(-1, lifts.shape[-1]).T, self.p_s).reshape(lifts.shape[:-1])
         return entr(shares).sum(axis=-1) + self.shared * risk - (shares * self.mu[faces]).sum(axis=-1)
 
     def convex_part(self, lifts: Vector) -> Vector:
-        """Price less its concave part at points with lifts (K, n_s)."""
+        """Price minus its concave part at points with lifts (K, n_s)."""
         return (self.rate - self.shared) * self.budget.lift_risk(lifts.T, self.p_s)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Increase of a squared length when lifts change by this much, (..., n_s); it saves two thirds of the cuts."""
+        """Increase of a squared length for this change of lifts, (..., n_s), which saves two thirds of the cuts."""
         return self.rate * (product(turning**2, self.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
         """Mask of simplices that may hold the lowest price of all, below the target.
 
-        The concave part is at least its chord, the convex rest of g at least its tangent at the center, and the sum of
-        both is least at a corner. Where a price is least among all points that mix the letters of a face, it is not
-        concave along any line of the face.
+        The concave part is at least its chord, the convex part of g is at least its tangent at the center, and the sum
+        of both is least at a corner. At a minimum inside a face, the price is not concave along any line of the face.
         """
         slopes = (self.rate - self.shared) * self.budget.slope(simplices.lifts.mean(axis=1).T, self.p_s).T
         open_ = (simplices.prices + (simplices.lifts * slopes[:, None, :]).sum(axis=2)).min(axis=1) < target
@@ -93,7 +88,7 @@ class Price:
         return open_
 
     def descend(self, r: Vector) -> Vector:
-        """Points of lower price, by multiplicative steps from points r, shape (K, n), on the letters of each."""
+        """Descend from points r, shape (K, n), by multiplicative steps to points of lower price on the same letters."""
         (price, slope), step = self.evaluate(r), np.full((len(r), 1), _FIRST)
         for _ in range(_STEPS):
             ahead = r * exp10(np.clip(step * ((slope * r).sum(axis=1, keepdims=True) - slope), -_LONGEST, _LONGEST))
@@ -107,7 +102,7 @@ class Price:
 
 
 class FacePrice(Protocol):
-    """Base of prices of posteriors, which `lowest` minimises."""
+    """Protocol for prices of posteriors, which `lowest` minimises."""
 
     @property
     def lifts(self) -> Vector:
@@ -121,10 +116,10 @@ class FacePrice(Protocol):
         """Concave part of the price of points on faces."""
 
     def convex_part(self, lifts: Vector) -> Vector:
-        """Convex part of the price, at least 0; inf for points that are not allowed."""
+        """Convex part of the price, at least 0, and inf for points that are not allowed."""
 
     def stretch(self, turning: Vector) -> Vector:
-        """Increase of squared lengths when lifts change, which decides where simplices are cut."""
+        """Increase of a squared length for a change of lifts, which decides where simplices are cut."""
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
         """Mask of simplices that may hold the lowest price of all, below the target."""
@@ -132,7 +127,7 @@ class FacePrice(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Simplices:
-    """K simplices in faces of k letters, with the terms of the price at their corners.
+    """Batch of K simplices in faces of k letters, with the terms of the price at their corners.
 
     Attributes
     ----------
@@ -179,13 +174,13 @@ class Simplices:
 
 
 def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vector]:
-    """Return the target if no posterior has a lower price, else a weak bound, and points found below it.
+    """Return the target, or a weak bound if not proved, as a lower bound of the price, and points below the target.
 
-    H is concave where the lifts are given, so the price is least at a point of at most as many letters as the rank of
-    the lifts: faces of that many letters and fewer are searched, some at a time, until no simplex is open.
+    H is concave where the lifts are fixed, so the price is least at a point with at most as many letters as the rank of
+    the lifts. Faces of at most that many letters are searched, a batch at a time, until no simplex is open.
     """
     n = len(price.mu)
-    nothing, weak = np.empty((0, n)), -float(price.mu.max())  # H and what is beyond are at least 0
+    nothing, weak = np.empty((0, n)), -float(price.mu.max())  # H and the convex part are at least 0
     vertex_prices = price.concave(np.arange(n)[:, None], np.ones((n, 1)), price.lifts.T)
     full_prices = vertex_prices + price.convex_part(price.lifts.T)
     if full_prices.min() < target:
@@ -198,7 +193,7 @@ def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vect
             open_ = Simplices(faces, corners, vertex_prices[faces], price.lifts.T[faces]).open(price, target)
             effort.spend(len(faces) * k * n)
             while len(open_.faces) and not effort.is_used():
-                # Depth first, so that few are open at any time.
+                # Search depth first, so that few simplices are open at any time.
                 last = open_.take(slice(-_BATCH, None))
                 halves, middles, prices = last.halves(price)
                 below = prices < target

@@ -1,4 +1,4 @@
-"""Optimal responses inside blocks of letters as one measured channel, with remedies for rounding."""
+"""Optimal responses inside blocks of letters, combined into one measured channel, with remedies for rounding."""
 
 from __future__ import annotations
 
@@ -39,33 +39,34 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.posterior_set import Cuts
 
-_MOST_LETTERS = 64  # with more, there are too many vertices to list
-# Entries of linear programs solved by default: about half a minute.
+_MOST_LETTERS = 64  # with more letters, there are too many vertices to list
+# Default effort, in entries of linear programs: about half a minute.
 RESPONSE_EFFORT = 400_000_000
-# Of the effort, beside it, for tighter budgets and again for looser ones; which parts and multiples of a budget these
-# are, and of at least how many nats.
+# Additional share of the effort for tighter and again for looser budgets; factors of these budgets, and the least nats
+# to which bounds are raised before they are loosened.
 _NEARBY_SHARE = 0.2
 _TIGHTER, _LOOSER, _LEAST = (1.0, 0.5, 0.1, 0.01, 0.0), (2.0, 10.0, 100.0), 1e-6
-# Nats that rounding leaves open, and that repairs may cost; lifts so far beyond a cut are over it, by the largest.
+# Nats that rounding may leave open, nats that repairs may cost, and the excess, relative to the largest lift, from
+# which a lift counts as beyond a cut.
 _ROUNDING, _REPAIRED, _BESIDE = 1e-10, 1e-6, 1e-9
-# Of a time limit, for the groups of letters that a search begins with.
+# Share of a time limit for the groups of letters with which a search begins.
 _SEEDS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class RandomResponse:
-    """A random response, the information it keeps, and its largest distance from the optimum.
+    """Random response with the information that it keeps and its largest distance from the optimum.
 
     Attributes
     ----------
     channel : Channel
-        P(y|x); each released symbol is a mixture of at most |S| public ones where the design is a vertex.
+        Channel P(y|x). A released symbol whose posterior is a vertex mixes at most |S| public symbols.
     utility : float
         I(X;Y) of this channel in nats, as measured; with a target T, I(T;Y).
     normalized_utility : float
-        Its share of H(X), or of I(T;X); 1 where that is 0.
+        Share of H(X), or of I(T;X), that is kept; 1 if nothing can be kept.
     bound : float
-        No channel within the budget has a larger I(X;Y), or I(T;Y), in nats.
+        Upper bound on I(X;Y), or I(T;Y), of all channels within the budget, in nats.
     gap : float
         bound - utility, in nats; at least 0.
     n_columns : int
@@ -85,12 +86,12 @@ class RandomResponse:
 
     @property
     def optimality(self) -> Optimality:
-        """Proof about its utility; its ``words`` are optimal, within some nats of the optimum, or cut short."""
+        """Proved statement about the utility; its ``words`` are optimal, within some nats, or cut short."""
         words: dict[Status, Any] = {Status.OPTIMAL: "optimal", Status.STALLED: "within"}
         return Optimality(words.get(self.status, "cut short"), self.gap)
 
     def released(self, n_blocks: int = 1) -> Channel:
-        """Return the channel with its proof of optimality, among all channels or among those inside its blocks.
+        """Return the channel with its optimality, among all channels or among those inside the same blocks.
 
         Raises
         ------
@@ -105,17 +106,17 @@ class RandomResponse:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Optimal response on a set of letters that is safe as a whole, before it becomes a channel.
+    """Optimal response on a set of letters that is safe as a whole, before it is made into a channel.
 
     Attributes
     ----------
     columns : sparse array of shape (n_x, n_y)
         Posteriors over all letters.
     weights : ndarray of shape (n_y,)
-        P(y), in parts of the whole distribution.
+        P(y) under the whole distribution.
     loss, bound : float
-        Σ P(y) H(X|y) over these letters, or Σ P(y) H(T|y) of a target, and the least that any response has of it, in
-        nats of the whole distribution.
+        Loss Σ P(y) H(X|y) over these letters, or Σ P(y) H(T|y) of a target, and a lower bound on the loss of any
+        response, in nats of the whole distribution.
     n_columns : int
     status : Status
     """
@@ -130,7 +131,7 @@ class Response:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Request shared by all blocks.
+    """Design problem that all blocks share.
 
     Attributes
     ----------
@@ -141,9 +142,9 @@ class Problem:
     loss : Loss
         What is to be kept.
     side : SideKnowledge or Cuts, optional
-        What may be known of a row besides, or other cuts of posteriors; blocks are then one of all letters.
+        Side knowledge about a row, or other cuts of posteriors; all letters are then one block.
     groups : ndarray of int, optional
-        Of letters that no released symbol mixes.
+        Group of each letter; no released symbol mixes letters of two groups.
     """
 
     joint: JointDistribution
@@ -162,7 +163,7 @@ class Problem:
         target: ArrayLike | None = None,
         side: str | Sequence[str] | ArrayLike = (),
     ) -> Problem:
-        """Check the request of a user."""
+        """Check a user's arguments and return the problem."""
         loss = Loss.for_target(target, len(check_distribution(joint).public))
         positive("gap", gap)
         return cls(joint, check_kind(as_budget(budget, joint)), gap, loss, SideKnowledge.from_columns(joint, side))
@@ -170,7 +171,7 @@ class Problem:
     def measure(
         self, responses: Sequence[Response], least: float, distributions: ConfidenceSet | None = None
     ) -> RandomResponse:
-        """Measure the channel; if repairs leave more than the requested gap, the status says so."""
+        """Combine responses into a measured channel; the status shows if repairs leave more than the requested gap."""
         columns = sparse.hstack([response.columns for response in responses], "csc")
         weights = np.concatenate([response.weights for response in responses])
         settings = self.joint, self.budget, columns, weights, distributions, self.side, self.groups
@@ -181,7 +182,7 @@ class Problem:
         return self.with_bound(RandomResponse(channel, information, share, information, 0.0, n_columns, status), least)
 
     def with_bound(self, response: RandomResponse, least: float) -> RandomResponse:
-        """Response with a bound on the loss of all blocks together."""
+        """Return the response with a bound on the loss of all blocks together."""
         bound = max(self.loss.entropy(self.joint.p_x) - least, response.utility)
         gap = bound - response.utility
         status = Status.OPTIMAL if gap <= self.gap + _ROUNDING else response.status
@@ -190,7 +191,7 @@ class Problem:
 
 @dataclass(eq=False)
 class Block:
-    """Letters that share their released symbols, with the response on them.
+    """Block of letters that share released symbols, with the response on these letters.
 
     Attributes
     ----------
@@ -200,9 +201,9 @@ class Block:
         Safe sets of them that seed the search, by default the groups of subset merging.
     response : Response
     least : float
-        No response on these letters loses less, in nats of the whole distribution.
+        Lower bound on the loss of any response on these letters, in nats of the whole distribution.
     effort : Effort
-        Of searches for budgets nearby.
+        Effort of searches under nearby budgets.
     """
 
     letters: Codes
@@ -212,12 +213,12 @@ class Block:
     effort: Effort
 
     def is_stopped(self, budget: LiftBudget | LDPBudget) -> bool:
-        """Return whether rounding stopped the search, or would have: a thin polytope uses up any effort."""
+        """Return whether rounding stopped the search, or would have, because a thin polytope uses up any effort."""
         is_thin = 0 < least_side(budget) < EQUALITY
         return self.response.status is Status.STALLED or (self.response.status is Status.EFFORT and is_thin)
 
     def retry(self, problem: Problem, budget: LiftBudget | LDPBudget) -> Response:
-        """Response for a nearby budget."""
+        """Find a response under a nearby budget."""
         response = solve_block(replace(problem, budget=budget), self.letters, self.atoms, self.effort)
         if response.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -225,7 +226,7 @@ class Block:
 
 
 def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None, effort: Effort) -> Response:
-    """Return the response on some letters: unchanged if allowed, else from all vertices, else by column generation.
+    """Find the response on some letters: unchanged letters if allowed, else from all vertices, else by a search.
 
     Parameters
     ----------
@@ -248,7 +249,7 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
             for bounds, is_inner in ((inner, True), (outer, outer is inner))
         )
     cuts = outer.cuts() if len(letters) <= _MOST_LETTERS else None
-    # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
+    # A letter clearly beyond a cut is over the budget; if there is none, the budget itself decides.
     is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
     is_over = is_over or bool(outer.sides is not None and len(outer.sides))
     if not is_over and not (budget.lift_excess(lifts, joint.p_s) > 0).any():
@@ -262,7 +263,7 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
             chosen, mixture, bound, n_vertices = listing
             bound += float(product(symbol_entropies, prior))
             return place(chosen.T, mixture.weights, loss.entropies(chosen), bound, Status.OPTIMAL, n_vertices)
-    # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
+    # P_X restricted to each safe set, shape (k, n), for the given sets or the groups of subset merging.
     atoms = atoms or (
         [letters]
         if side is not None
@@ -274,7 +275,7 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
     with contextlib.suppress(np.linalg.LinAlgError, RoundingStops):
         search = None if is_late else Search(inner, outer, prior, problem.gap, effort, loss).solve(seeds)
     if search is None:
-        # The seeds alone, with a bound that proves nothing: for distributions beyond linear programs of doubles.
+        # For distributions that linear programs of doubles cannot handle: the seeds alone, with the trivial bound 0.
         status = Status.TIME_LIMIT if is_late else Status.STALLED
         masses = np.where(seeds > 0, prior, 0.0).sum(axis=1)
         return place(seeds.T, masses, loss.entropies(seeds), 0.0, status, len(seeds))
@@ -294,7 +295,7 @@ def _place_columns(
     letters: Codes,
     p_x: Vector,
 ) -> Response:
-    """Embed columns over some letters, computed as if these were the distribution, in the whole one."""
+    """Embed columns computed for the distribution of some letters into the whole distribution."""
     columns, total = sparse.csc_array(posteriors), float(p_x[letters].sum())
     parts = columns.data, letters[columns.indices], columns.indptr
     whole = sparse.csc_array(parts, shape=(len(p_x), len(weights)))
@@ -302,11 +303,11 @@ def _place_columns(
 
 
 def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | None, effort: Effort) -> RandomResponse:
-    """Optimal response inside each block of letters, as a measured channel.
+    """Find the optimal response inside each block of letters, and return one measured channel.
 
-    A block is a list of safe sets, which seed its search; None is one block of all letters. Where rounding stops a
-    search, or repairs merge much of what rounding carried out of a thin polytope, responses for budgets nearby say
-    more: a tighter one's is within the budget, and a looser one's bound holds for it.
+    A block is a list of safe sets, which seed its search; None is one block of all letters. If rounding stops a search,
+    or pushes columns out of a thin polytope so that repairs merge them, nearby budgets are tried: a response under a
+    tighter budget is within the budget, and a bound for a looser budget is valid for it.
 
     Parameters
     ----------
@@ -333,7 +334,7 @@ def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | No
 
 
 def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
-    """Best response under tighter budgets if rounding stopped a search or repairs cost much."""
+    """Return the best response, also under tighter budgets if rounding stopped a search or repairs cost much."""
     stopped = [part for part in parts if part.is_stopped(problem.budget)]
     weak_parts = stopped or (parts if best.status is Status.STALLED else [])
     entropy = problem.loss.entropy(problem.joint.p_x)
@@ -345,7 +346,7 @@ def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: Rand
         responses = [tried.get(part, part.response) for part in parts]
         candidate = problem.measure(responses, sum(part.least for part in parts))
         best = candidate if candidate.utility > best.utility else best
-        # What is found within a budget and needs no repair is not bettered within a tighter one.
+        # A response that was optimal and needed no repair cannot be improved under a tighter budget.
         is_whole = candidate.utility >= entropy - sum(response.loss for response in responses) - _REPAIRED
         if is_whole and all(response.status is Status.OPTIMAL for response in tried.values()):
             break
@@ -353,7 +354,7 @@ def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: Rand
 
 
 def _bound_by_looser_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
-    """Return the best response with a bound from looser budgets if rounding stopped a search."""
+    """Return the response, with a bound from looser budgets if rounding stopped a search."""
     stopped = [part for part in parts if part.is_stopped(problem.budget)]
     for part in stopped:
         part.effort = part.effort.part(1.0)
@@ -371,7 +372,7 @@ def _bound_by_looser_budgets(problem: Problem, parts: list[Block], best: RandomR
 
 
 def tighter(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
-    """Tighter budgets that rounding allows, nearest first; a channel within one is within the budget."""
+    """Yield tighter budgets that rounding allows, nearest first; channels within these are within the budget."""
     for part in _TIGHTER:
         tight_budget = _scale_budget(budget, part, 0.0, LOOSEST)
         if tight_budget != budget and least_side(budget) and (least_side(tight_budget) >= EQUALITY or part == 0):
@@ -379,12 +380,12 @@ def tighter(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
 
 
 def looser(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
-    """Looser budgets, nearest first; no channel within the budget keeps more than the best of one."""
+    """Yield looser budgets, nearest first; no channel within the budget keeps more than the best under these."""
     return (_scale_budget(budget, part, _LEAST, math.inf) for part in _LOOSER)
 
 
 def _scale_budget(budget: LiftBudget | LDPBudget, part: float, least: float, most: float) -> LiftBudget | LDPBudget:
-    """Budget with each bound scaled, where bounds are clipped to a range in nats."""
+    """Return the budget with each bound first clipped to a range in nats and then scaled."""
     if isinstance(budget, LDPBudget):
         return LDPBudget(part * min(max(budget.eps, least), most))
     return budget_in_nats(*(part * np.clip(bound, least, most) for bound in (budget.lower, budget.upper)))

@@ -16,14 +16,14 @@ from sanitize.core.budgets import LDPBudget, LiftBudget, check_kind
 if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
 
-# Columns are designed this much inside the budget, so that rounding cannot carry a released symbol out of it.
+# Columns are designed this far inside the budget, so that rounding cannot push a released symbol beyond it.
 _MARGIN = 2e-13
 _NEAR = 1e-11
 _SAME = 1e-11
-# A budget below this many nats, on either side, is an equality: no lifts but those of P_X. Its polytope is so thin that
-# rounding would decide, and what it may keep more than the null space is of the order of the budget.
+# A budget below this many nats, on either side, is treated as an equality that allows only the lifts of P_X. Its
+# polytope is so thin that rounding would decide, and it could keep only little more, of the order of the budget.
 EQUALITY = 3e-7
-# Units of effort that any program takes, and the entries of an inverse that count as one.
+# Units of effort that every program takes, and entries of an inverse that count as one unit.
 _OVERHEAD, _INVERSE = 2000, 400
 
 
@@ -36,11 +36,11 @@ class LiftBounds:
     lifts : ndarray of shape (n_s, n)
         P(s|x) / P(s) of each letter.
     low, high : ndarrays of shape (n_s,)
-        Never beyond what the letters reach.
+        Bounds of the lifts, cut to the range of the letters' lifts.
     span : float, optional
-        Where it is given, it is what binds.
+        Bound of the ratio; if given, it replaces ``low`` and ``high``.
     sides : ndarray of shape (k, n), optional
-        Rows a with a·v >= 0: what is asked for those who know more.
+        Further rows a with a·v >= 0, for readers with side knowledge.
     """
 
     lifts: Vector
@@ -57,13 +57,13 @@ class LiftBounds:
 
     @classmethod
     def inner(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
-        """Bounds slightly inside the budget that the marginal p_x of the letters meets, or its own lifts near 0."""
+        """Bounds slightly inside the budget that p_x itself meets; near a budget of 0, exactly the lifts of p_x."""
         limits, mean_lifts = check_kind(budget), product(lifts, p_x)
         thin = _least_sides(limits) < EQUALITY
         if np.all(thin):
             return cls(lifts, mean_lifts, mean_lifts)
         if isinstance(limits, LDPBudget):
-            if not mean_lifts.all():  # only a budget without an end allows that
+            if not mean_lifts.all():  # only a budget with infinite ε allows lifts of 0
                 return cls._from_limits(lifts, 0.0, math.inf)
             span = math.expm1(min(limits.eps, LOOSEST))
             return cls._from_limits(
@@ -76,19 +76,19 @@ class LiftBounds:
 
     @classmethod
     def outer(cls, lifts: Vector, budget: Budget, mean_lifts: Vector | float = 1.0) -> LiftBounds:
-        """Bounds that hold for every posterior within the budget that can be part of a mixture of ``mean_lifts``."""
+        """Bounds that every posterior within the budget meets, if it is part of a mixture with ``mean_lifts``."""
         limits = check_kind(budget)
         if isinstance(limits, LDPBudget):
             return cls._from_limits(lifts, 0.0, math.inf, math.expm1(limits.eps) if limits.eps <= LOOSEST else None)
         low = np.where(_is_too_loose(limits, lifts), 0.0, exp_each(np.negative(limits.lower)))
-        # A lift that may not rise, or not fall, is the mean one in all of them.
+        # A lift that must not rise, or must not fall, equals the mean lift in all posteriors.
         fixed = _least_sides(limits) == 0
         return cls._from_limits(
             lifts, np.where(fixed, mean_lifts, low), np.where(fixed, mean_lifts, exp_each(limits.upper))
         )
 
     def equal(self, bounds: LiftBounds) -> bool:
-        """Return whether two bounds differ by the margin of `inner` only."""
+        """Return whether two bounds differ only by the margin of `inner`."""
         if (self.span is None) != (bounds.span is None):
             return False
         pairs = [(self.low, bounds.low), (self.high, bounds.high), (1 + (self.span or 0), 1 + (bounds.span or 0))]
@@ -108,7 +108,7 @@ class LiftBounds:
         return np.concatenate(rows if self.sides is None else [*rows, self.sides])
 
     def contains(self, v: Vector) -> Mask:
-        """Mask of points v, shape (K, n), within the bounds up to 1e-11 of lift; the channel repairs the difference."""
+        """Mask of points v, shape (K, n), within the bounds up to 1e-11 of lift, which repairs remove later."""
         lifts = product(v, self.lifts.T)
         outside = np.maximum(self.low - lifts, lifts - self.high).max(axis=1)
         if self.span is not None:
@@ -118,9 +118,9 @@ class LiftBounds:
         return (outside < _NEAR) & (np.abs(v.sum(axis=1) - 1) < _NEAR)
 
     def rows(self) -> tuple[Vector, Vector, Vector]:
-        """Rows that bind, shape (k, n), with lower and upper bounds; n + 1 columns for a ratio.
+        """Binding rows, shape (k, n), with lower and upper bounds; for a ratio, rows have n + 1 columns.
 
-        The last variable is then a number t from the largest lift over 1 + span to the least.
+        The additional variable is then a number t between max l / (1 + span) and min l.
         """
         bottom, top = self.lifts.min(axis=1), self.lifts.max(axis=1)
         if self.span is None:
@@ -137,7 +137,7 @@ class LiftBounds:
         return np.concatenate([rows, sides]), np.append(low, np.zeros(len(sides))), highest
 
     def polytope(self, distribution: Vector | None = None) -> Polytope:
-        """Polytope Π; for a target's P(t|x), shape (n_t, n), it has unbounded variables for P(t|y) too."""
+        """Return the polytope Π; for a target P(t|x), shape (n_t, n), it has free variables for P(t|y) too."""
         rows, low, high = self.rows()
         body = Polytope.simplex(self.lifts.shape[1], rows.shape[1], self).add_rows(rows, low, high)
         if distribution is None:
@@ -151,10 +151,10 @@ class LiftBounds:
 
 @dataclass(frozen=True, eq=False)
 class Polytope:
-    """Points u with ``matrix @ u = rhs, lower <= u <= upper``, whose first n entries v are >= 0 and sum to 1.
+    """Polytope of points u with ``matrix @ u = rhs, lower <= u <= upper``, whose first n entries are a distribution v.
 
-    Every entry is bounded, which makes any basis dual feasible. A row beyond the first stands for a slack, the last
-    entries of u.
+    Every entry is bounded, which makes any basis dual feasible. Each row after the first defines a slack variable;
+    slacks are the last entries of u.
 
     Attributes
     ----------
@@ -162,9 +162,9 @@ class Polytope:
         Letters.
     matrix, rhs, lower, upper : ndarrays of shape (m, n + k), (m,), (n + k,), (n + k,)
     spread : slice
-        Entries whose entropies are what a posterior leaves open: v itself, or P(t|y) of a target.
+        Entries whose entropy is the loss of a posterior: v itself, or P(t|y) of a target.
     bounds : LiftBounds, optional
-        What it was made of.
+        Bounds from which the polytope was made.
     """
 
     n: int
@@ -177,14 +177,14 @@ class Polytope:
 
     @classmethod
     def simplex(cls, n: int, n_variables: int, bounds: LiftBounds | None = None) -> Polytope:
-        """Set of all v, with other variables between 0 and 1."""
+        """Return the polytope of all distributions v, with the other variables between 0 and 1."""
         zeros, ones = np.zeros(n_variables), np.ones(n_variables)
         return cls(
             n, (np.arange(n_variables) < n)[None].astype(np.float64), np.ones(1), zeros, ones, slice(0, n), bounds
         )
 
     def add_rows(self, rows: Vector, low: Vector, high: Vector) -> Polytope:
-        """Points with low <= rows @ u <= high: each row is a new slack, so that bases stay valid."""
+        """Return the polytope with low <= rows @ u <= high; each row gets a new slack, so that bases stay valid."""
         k, none = len(rows), np.zeros((len(rows), self.size - rows.shape[1]))
         return replace(
             self,
@@ -211,7 +211,7 @@ class Polytope:
 
     @property
     def work(self) -> int:
-        """Units of effort per program: its entries, the inverse of its first basis, and a fixed cost."""
+        """Units of effort per program: for its entries, the inverse of its first basis, and a fixed cost."""
         return self.n_rows * self.size + self.n_rows**3 // _INVERSE + _OVERHEAD
 
     @property
@@ -232,7 +232,7 @@ class Polytope:
         return np.append(basis, np.arange(self.size - self.n_rows + len(basis), self.size))
 
     def variable_entries(self, v: Vector) -> Vector:
-        """Entries in the entropy, for one point v."""
+        """Entries that enter the entropy, for one point v."""
         return v if self.spread.start == 0 else product(self.matrix[-self.n_spread :, : self.n], v)
 
     def contains(self, v: Vector) -> Mask:
@@ -242,19 +242,19 @@ class Polytope:
 
 
 def least_side(budget: LiftBudget | LDPBudget) -> float:
-    """Nats that bind however loose the other side is, since the mean lift is 1; not for excluded sensitive values.
+    """Tightest side of a budget in nats, which binds since the mean lift is 1; sides of 0 are left out.
 
-    0 where nothing is told of any.
+    The result is 0 if nothing may be revealed about any sensitive value.
     """
     return float(min(filter(None, np.ravel(_least_sides(budget)).tolist()), default=0.0))
 
 
 def _least_sides(budget: LiftBudget | LDPBudget) -> Vector:
-    """Least binding sides of each sensitive value, or of all."""
+    """Tighter side of each sensitive value, or of all."""
     return np.asarray(budget.eps if isinstance(budget, LDPBudget) else np.minimum(budget.lower, budget.upper))
 
 
 def _is_too_loose(budget: LiftBudget, lifts: Vector) -> Mask:
-    """Mask of least lifts that are effectively 0."""
+    """Mask of sensitive values whose least lift is effectively 0."""
     lower = np.asarray(budget.lower)
     return (lower > LOOSEST) & (lower < math.inf) & (lifts == 0).any()

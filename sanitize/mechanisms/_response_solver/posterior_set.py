@@ -1,4 +1,4 @@
-"""Posteriors within a budget on an average of the lifts: outer cuts, and a sufficient condition."""
+"""Set of posteriors within a budget on an average of the lifts, with outer cuts and a sufficient condition."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
-# Secrets whose signs are listed; columns are designed a hair inside the set, and bounds hold a hair outside it.
+# Largest number of secrets for listing all subsets; margin by which columns lie inside the set and bounds outside it.
 _MOST_SECRETS, _MARGIN = 6, 1e-12
-# As good as 0, and its inverse squared is a double.
+# A lift that counts as 0; its squared inverse is still a double.
 _NO_LIFT = 1e-75
-# Orders up to this are powers of no more than 1e150.
+# Up to this order, powers do not overflow.
 _SQUARE = 2
 _HALVINGS = 50
 
 
 @dataclass(frozen=True, eq=False)
 class PosteriorSet:
-    """Posteriors q whose lifts l meet ||l - c|| <= high and ||1/l - c|| <= low, ||·|| the norm of order a under P_S.
+    """Posteriors q whose lifts l have ||l - c|| <= high and ||1/l - c|| <= low, in the norm of order a under P_S.
 
-    The l1-lift has a = c = 1, the root of the chi2-lift a = 2 and c = 1, and the alpha-lift a = alpha and c = 0. The
-    lifts are linear in q, so that the first side is a convex set. The second is convex where c = 0, since 1/l is, and
-    the norm grows with it; where c = 1, secrets that become likelier count by a concave function of their lift. Limits
-    on each lift, least <= l <= most, are linear.
+    The l1-lift has a = c = 1, the root of the chi2-lift a = 2 and c = 1, and the alpha-lift a = alpha and c = 0. Lifts
+    are linear in q, so the first condition is convex. The second condition is convex for c = 0, since 1/l is convex and
+    the norm grows with it; for c = 1, secrets with l > 1 enter by a concave function of their lift. Limits on each
+    lift, least <= l <= most, are linear.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class PosteriorSet:
 
     @classmethod
     def from_budget(cls, joint: JointDistribution, budget: AveragedBudget) -> PosteriorSet:
-        """Build from a budget; its limits on each lift must be in the order of the sensitive symbols."""
+        """Build the set from a budget, whose limits on each lift must be in the order of the sensitive symbols."""
         free = budget.limits or budget_in_nats(math.inf, math.inf)
         most, least = (exp_each(side * np.ones(len(joint.p_s))) for side in (free.upper, np.negative(free.lower)))
         center = 0.0 if isinstance(budget, AlphaLiftBudget) else 1.0
@@ -69,7 +69,7 @@ class PosteriorSet:
 
     @property
     def is_polytope(self) -> bool:
-        """True if the set is exactly the polytope of `gain_cuts`, and they are few enough to list."""
+        """True if the set is exactly the polytope of `gain_cuts`, and there are few enough cuts to list."""
         return self.order == 1 and math.isinf(self.low) and len(self.lifts) <= _MOST_SECRETS
 
     def contains(self, lifts: Vector) -> Mask:
@@ -78,7 +78,7 @@ class PosteriorSet:
         return (excess <= 0) & ~(np.maximum(*self.sizes(lifts)) > 1 - _MARGIN)
 
     def sizes(self, lifts: Vector) -> tuple[Vector, Vector]:
-        """Used share of each side's limit, for lifts (..., n_s); limits on lifts count with the first."""
+        """Share of each side's limit that lifts (..., n_s) use; limits on single lifts count with the first side."""
         above, below = np.zeros(lifts.shape[:-1]), np.zeros(lifts.shape[:-1])
         if np.isfinite(self.most).any():
             above = reduce_axis(np.maximum, lifts / self.most, -1)
@@ -91,7 +91,7 @@ class PosteriorSet:
         return above, below
 
     def shrunk(self, share: float) -> PosteriorSet:
-        """Set with limits reduced by a share."""
+        """Return the set with limits tightened by a share."""
         fewer, more = 1 - share, 1 + share
         return replace(
             self, high=self.high * fewer, low=self.low * fewer, most=self.most * fewer, least=self.least * more
@@ -107,10 +107,10 @@ class PosteriorSet:
         return value[..., 0], slope
 
     def tangents(self, at: Vector, least: Vector, most: Vector) -> list[tuple[Vector, Vector]]:
-        """For each side, a and b with a·l <= b for all lifts of the set between ``least`` and ``most``, (..., n_s).
+        """Return, per side, a and b with a·l <= b for all lifts of the set from ``least`` to ``most``, (..., n_s).
 
-        They touch the side at the lifts ``at``, where it is convex. A norm is at least its tangent g·z, and g/l is at
-        least its tangent where g is positive, and its chord where it is negative.
+        The planes touch a convex side at the lifts ``at``. A norm is at least its tangent g·z, and g/l is at least its
+        tangent if g is positive, or its chord if g is negative.
         """
         planes = []
         if self.high < math.inf:
@@ -134,7 +134,7 @@ class PosteriorSet:
         return np.concatenate([every[above], -every[below]]), ends
 
     def surely_holds(self, lifts: Vector) -> Mask:
-        """Return whether all mixtures of points with lifts (K, k, n_s) are in the set, exact for convex sides."""
+        """Return whether all mixtures of points with lifts (K, k, n_s) are in the set; exact for convex sides."""
         above, below = self.sizes(lifts)
         if self.center == 0:
             return reduce_axis(np.maximum, np.maximum(above, below)) < 1 - _MARGIN
@@ -146,7 +146,7 @@ class PosteriorSet:
         return holds & (self.norm(largest)[0] < self.low * (1 - _MARGIN))
 
     def border(self, q: Vector) -> Vector:
-        """Points at which the segments from P_X to points q, shape (K, n), leave the set; q if they do not."""
+        """Points at which the segments from P_X to points q, shape (K, n), leave the set, or q itself."""
         p_x, inside, outside = self.joint.p_x, np.zeros((len(q), 1)), np.ones((len(q), 1))
         for _ in range(_HALVINGS):
             middle = (inside + outside) / 2
@@ -163,7 +163,7 @@ class PosteriorSet:
     def gain_cuts(self) -> Vector:
         """Rows a with a·q >= 0 exactly for the posteriors of a polytope, shape (k, n).
 
-        The l1-lift is twice the most that some secrets together gain, Σ P(s) (l(s) - 1) over them.
+        The l1-lift is twice the largest sum Σ P(s) (l(s) - 1) over a subset of the secrets.
         """
         chosen = np.array([*itertools.product((0.0, 1.0), repeat=len(self.lifts))])[1:-1]
         rows, ends = self._limit_rows()
@@ -173,12 +173,12 @@ class PosteriorSet:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Cuts of posteriors for what a reader may know about a row; they replace a set whose budget a channel must meet.
+    """Cuts that replace a set of posteriors in a search, with the set whose budget the channel must meet.
 
     Attributes
     ----------
     rows : ndarray of shape (k, n)
-        Rows a with a·q >= 0 for all posteriors asked for.
+        Rows a with a·q >= 0 for all posteriors of the set.
     within : PosteriorSet, optional
     """
 
@@ -186,7 +186,7 @@ class Cuts:
     within: PosteriorSet | None = None
 
     def cuts(self, _budget: object, p_x: Vector, *, is_inner: bool) -> Vector:
-        """Rows of the polytope, moved inwards by a rounding margin for columns."""
+        """Return the rows, moved inwards by a rounding margin for columns."""
         return self.rows - (_MARGIN * product(self.rows, p_x)[:, None] if is_inner else 0.0)
 
     def excess(self, _budget: object, channel: Channel) -> Vector:

@@ -1,4 +1,4 @@
-"""Heuristic pricing: vertices v of Π with H(T|v) - μ·v < 0, from linearised programs and walks; H below is H(T|·)."""
+"""Heuristic search for vertices v of Π with H(T|v) - μ·v < 0, by linearised programs and walks; H below is H(T|·)."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 _LINEAR_STEPS = 8
 SHORT_WALK, LONG_WALK = 4, 40
-_FLOORS = 3.5, 11.5  # nats below 1, of v where the entropy is linearised
+_FLOORS = 3.5, 11.5  # -log of the least entries of v at which the entropy is linearised
 _STALLED = 1e-10
-_FIRST_SHARE = 0.3  # of the effort, for the first vertices
-# A program from the slack basis takes more pivots where there are more rows: each so many count as one more program.
+_FIRST_SHARE = 0.3  # share of the effort for the first vertices
+# Programs with more rows take more pivots from the slack basis: each _ROWS rows count as one more program.
 _ROWS = 12
-_BATCH = 256  # programs at a time
-_WALK_CELLS = 1 << 18  # of matrices that are walked over at a time, which stay near the processor
+_BATCH = 256  # programs per batch
+_WALK_CELLS = 1 << 18  # entries of the matrices of one batch of walks, which stay in the cache
 _TINY = 1e-11
 
 
 @dataclass(eq=False)
 class Pricer:
-    """Search for columns of negative reduced cost, which are added to the pool.
+    """Search for columns of negative reduced cost H(v) - μ·v, which are added to the pool.
 
     Attributes
     ----------
     polytope : Polytope
     pool : ColumnPool
-        Its loss says what columns leave open.
+        Pool of columns, with the loss H.
     rng : numpy Generator
         Seeded: the same distribution and budget always give the same channel.
     tolerance : float
-        Columns count when H(v) - μ·v is below minus this.
+        Columns are added if H(v) - μ·v is below minus this tolerance.
     effort : Effort
-        Entries of linear programs solved.
+        Account of the entries of linear programs.
     """
 
     polytope: Polytope
@@ -54,7 +54,7 @@ class Pricer:
     effort: Effort
 
     def first_vertices(self) -> Vector:
-        """Add, for each letter, a vertex with as much of it as possible; return H(v)/v(x), a price of letter x."""
+        """Add, for each letter x, a vertex v with as much of x as possible; return H(v)/v(x), a price of x."""
         n = self.polytope.n
         price = np.full(n, np.inf)
         for first in range(0, n, self._batch()):
@@ -70,14 +70,14 @@ class Pricer:
         return np.minimum(price, price[np.isfinite(price)].max())
 
     def from_pool(self, mixture: Mixture, max_steps: int) -> int:
-        """Walk from vertices of a mixture; return the number of columns added."""
+        """Walk from the vertices of a mixture; return the number of columns added."""
         starts = [self.pool.vertices[k] for k in mixture.chosen.tolist() if k in self.pool.vertices]
         if not starts:
             return 0
         return self._walk(mixture.mu, np.array([b for b, _ in starts]), np.array([u for _, u in starts]), max_steps)
 
     def from_random(self, mu: Vector, copies: int) -> int:
-        """Descend from random prices with each letter as the main one; return the number of columns added."""
+        """Descend from random points that each emphasise one letter; return the number of columns added."""
         n, before = self.polytope.n, len(self.pool)
         mains = np.concatenate([self.rng.permutation(n) for _ in range(copies)])
         for first in range(0, len(mains), self._batch()):
@@ -92,9 +92,9 @@ class Pricer:
         return len(self.pool) - before
 
     def from_points(self, mu: Vector, v: Vector, basis: Codes) -> int:
-        """Linearise H at points of Π, solve, repeat while it helps, then walk; return the number of columns added.
+        """Solve programs with H linearised at points of Π, repeatedly, then walk; return the number of new columns.
 
-        H is concave, so the vertex that minimises its tangent is no worse than the point of tangency.
+        H is concave, so a vertex that minimises the tangent is no worse than the point where the tangent touches.
         """
         loss, floor = self.pool.loss, math.exp(-self.rng.uniform(*_FLOORS))
         live, best = np.arange(len(v)), np.full(len(v), np.inf)
@@ -114,11 +114,11 @@ class Pricer:
         return self._walk(mu, basis, at_upper, LONG_WALK)
 
     def _batch(self) -> int:
-        """Number of programs solved at a time so that they fit in memory."""
+        """Number of programs per batch, so that a batch fits in memory."""
         return max(1, min(_BATCH, BLOCK_CELLS // self.polytope.work))
 
     def _linear(self, cost: Vector, basis: Codes) -> tuple[Vector, Codes, Mask]:
-        """Vertices of Π of least linear costs (K, n), their bases, and the mask of variables at the upper bound."""
+        """Return vertices of Π of least linear costs (K, n), their bases, and a mask of variables at upper bounds."""
         k, n, size = len(cost), self.polytope.n, self.polytope.size
         self.effort.spend(k * self.polytope.work * max(1, self.polytope.n_rows // _ROWS))
         padded = np.concatenate([cost, np.zeros((k, size - n))], axis=1)
@@ -127,7 +127,7 @@ class Pricer:
         return np.maximum(solved.point[:, :n], 0.0), solved.basis, solved.reduced < 0
 
     def _walk(self, mu: Vector, basis: Codes, at_upper: Mask, max_steps: int) -> int:
-        """Walk by steepest descent over neighbouring vertices; return the number of columns added."""
+        """Walk over neighbouring vertices by steepest descent; return the number of columns added."""
         before, n, spread = len(self.pool), self.polytope.n, self.polytope.spread
         block = max(1, _WALK_CELLS // (self.polytope.n_rows * self.polytope.size))
         for first in range(0, len(basis), block):
@@ -154,7 +154,7 @@ class Pricer:
 
 
 def _basic_solution(polytope: Polytope, basis: Codes, at_upper: Mask) -> tuple[Vector, Vector]:
-    """Inverse basis matrices (K, m, m) and values of the basic variables (K, m), refined once."""
+    """Return the inverse basis matrices (K, m, m) and the values of the basic variables (K, m), refined once."""
     inverse, is_regular = basis_inverses(polytope.matrix, basis)
     if not is_regular.all():
         raise np.linalg.LinAlgError("a basis is singular")
@@ -169,7 +169,7 @@ def _basic_solution(polytope: Polytope, basis: Codes, at_upper: Mask) -> tuple[V
 def _neighbours(
     polytope: Polytope, mu: Vector, basis: Codes, at_upper: Mask, inverse: Vector, values: Vector
 ) -> tuple[Vector, Codes]:
-    """Value H - μ·v at the neighbour along each nonbasic variable, shape (K, N), and the row that leaves (-1: none)."""
+    """Return H - μ·v at the neighbour along each nonbasic variable, (K, N), and the row that leaves (-1: none)."""
     k, m = basis.shape
     n, spread = polytope.n, polytope.spread
     change = product(inverse.reshape(k * m, m), polytope.matrix).reshape(k, m, polytope.size)
@@ -199,7 +199,7 @@ def _neighbours(
 def _step(
     polytope: Polytope, basis: Codes, at_upper: Mask, inverse: Vector, entering: Codes, row: Codes
 ) -> tuple[Codes, Mask]:
-    """Move to the neighbouring vertices."""
+    """Move each walk to the chosen neighbouring vertex."""
     basis, at_upper = basis.copy(), at_upper.copy()
     flips = np.flatnonzero(row < 0)
     at_upper[flips, entering[flips]] ^= True

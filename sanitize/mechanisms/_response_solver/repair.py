@@ -1,4 +1,4 @@
-"""Channel from posteriors and weights, repaired until its measured leakage meets the budget."""
+"""Construction of a channel from posteriors and weights, with repairs until its measured leakage meets the budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._response_solver.posterior_set import Cuts
     from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
 
-# Times that weights are corrected, errors that need none, the part of a squared slope that is none, steps per weight.
+# Largest number of corrections of weights, errors that need none, share of the squared slope at which a correction is
+# exact, and steps per weight.
 _CORRECTIONS, _BALANCED, _EXACT, _GRADIENTS = 4, 1e-14, 1e-30, 4
 _LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
 
@@ -35,13 +36,14 @@ def response_channel(
     side: SideKnowledge | Cuts | None = None,
     groups: Codes | None = None,
 ) -> Channel:
-    """Channel P(y|x) = weight(y) v_y(x) / P(x), with rows normalised to sum 1.
+    """Build the channel P(y|x) = weight(y) v_y(x) / P(x) with normalised rows, repaired to meet the budget.
 
-    Rows are normalised, so P_X is what it was, and columns move by rounding. Where one then exceeds the budget,
-    which happens beside bounds of 1e-11 and for released symbols of probability 1e-12, a share of another
-    released symbol is released under its name: the one that brings it furthest inside, in a share that grows
-    until it is within. Nothing changes for the others: the one that gives keeps its posterior. A symbol too rare
-    for that is merged into the likeliest one. Columns stay as sparse as the few symbols they mix.
+    Rows are normalised, so P_X is unchanged, but columns move by rounding. A released symbol may then exceed the
+    budget, which happens with bounds of 1e-11 and for symbols of probability 1e-12. In this case a share of another
+    released symbol is released under the first one's name. The giver is the symbol that brings it furthest inside the
+    budget, and the share grows until it is within. The giver keeps its posterior, and nothing changes for other
+    symbols. A symbol too rare for this repair is merged into the likeliest one. Columns stay sparse, because they mix
+    few symbols.
 
     Parameters
     ----------
@@ -54,9 +56,9 @@ def response_channel(
     distributions : ConfidenceSet, optional
         Repair until the budget holds under all of these distributions.
     side : SideKnowledge, optional
-        Repair until it holds for those who know this, too.
+        Repair until the budget also holds for readers with this knowledge.
     groups : ndarray of int, shape (n_x,), optional
-        Symbols of which no released one mixes two groups, before repairs or after.
+        Group of each symbol; no released symbol mixes two groups, before or after repairs.
     """
     mass = _balance_masses(columns, weights, joint.p_x)
     share = np.zeros(len(weights))
@@ -75,7 +77,7 @@ def response_channel(
             return channel
         over = np.flatnonzero(is_over)
         group = np.zeros(n_y, np.intp) if groups is None else groups[mass.indices[mass.indptr[:-1]]]
-        over = over[np.bincount(group)[group[over]] > 1]  # one that is alone tells no more than its group does
+        over = over[np.bincount(group)[group[over]] > 1]  # a symbol alone in its group reveals no more than the group
         if groups is not None and not len(over):
             return channel
         if len(share) == 1:
@@ -90,9 +92,9 @@ def response_channel(
 
 
 def _balance_masses(columns: sparse.csc_array, weights: Vector, p_x: Vector) -> sparse.csc_array:
-    """Correct the masses weight(y) v_y(x) so that they sum to P_X exactly; the linear program errs by 1e-10.
+    """Correct the masses weight(y) v_y(x) so that they sum to P_X exactly; linear programs leave errors of 1e-10.
 
-    Columns may be nearly alike, so the smallest relative change of the weights that does it is taken.
+    Columns may be nearly equal, so the smallest sufficient relative change of the weights is used.
     """
     owner = np.arange(len(weights)).repeat(np.diff(columns.indptr))
     masses, factor = columns.data * weights[owner], np.ones(len(weights))
@@ -110,7 +112,7 @@ def _balance_masses(columns: sparse.csc_array, weights: Vector, p_x: Vector) -> 
 
 
 def _least_change(shares: sparse.csc_array, error: Vector) -> Vector:
-    """Smallest change of the weights that removes the error, by conjugate gradients on its square."""
+    """Smallest change of the weights that removes the error, by conjugate gradients on the squared error."""
     change, slope = np.zeros(shares.shape[1]), shares.T @ error
     way, first = slope, float((slope * slope).sum())
     size = first
@@ -135,10 +137,10 @@ def _lend(
     worst: Vector | None,
     group: Codes,
 ) -> sparse.csc_array:
-    """Masses after each symbol over its budget gets a part of the symbol that helps it most.
+    """Return the masses after each symbol over the budget gets a part of the symbol that helps it most.
 
-    Under a set of distributions, or beside what may be known, that is the one furthest inside in its own ``worst``
-    case: posteriors within the budget in all of them form a cone.
+    Under a set of distributions or with side knowledge, the giver is the symbol furthest inside the budget in its own
+    ``worst`` case: posteriors within the budget in all cases form a cone.
     """
     lifts, p_y = lift(released), released.p_x
     within = np.setdiff1d(np.arange(len(p_y)), over)
@@ -152,7 +154,7 @@ def _lend(
             left = budget.lift_excess((lifts[:, [y]] + part * lifts[:, options]) / (1 + part), released.p_s)
         else:
             left = worst[options]
-        # A symbol rarer than the one in need would be used up.
+        # A symbol that is too rare would be used up.
         rarity = np.where(part * p_y[y] > _LARGEST_SHARE * p_y[options], np.inf, 0.0)
         giver[k] = options[np.argmin(left + rarity)]
         lent[k] = min(part * p_y[y] / p_y[giver[k]], _LARGEST_SHARE)
@@ -176,9 +178,10 @@ def _merge(
 
 
 def _response_names(channel: Channel) -> Alphabet:
-    """Released symbols of a response, named by the public symbols that they may stand for, in their order.
+    """Alphabet of the released symbols, each named by the public symbols that it may stand for, in their order.
 
-    Without their shares, and not in the order of them: those are figures of the table, and would stand in every row.
+    Names contain no shares and are not ordered by shares, because these are figures of the table that would appear in
+    every row.
     """
     public = channel.inputs
 

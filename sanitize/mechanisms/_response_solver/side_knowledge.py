@@ -1,4 +1,4 @@
-"""Side knowledge of a reader about a row: cuts of posteriors, and a channel's excess, in each case."""
+"""Side knowledge of a reader about a row, as cuts of posteriors and as excess of a channel in each case."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
-# A cut by no more than this is rounding: who knows the case learns nothing, whatever is released.
+# A smaller cut is rounding: a reader who knows the case learns nothing, whatever is released.
 _NOTHING_TO_LEARN = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class SideKnowledge:
-    """Cases w that a reader may know, with (S, W) - X - Y: in each, the lift is P(s|y,w) / P(s|w).
+    """Cases w that a reader may know about a row, with (S, W) - X - Y and the lift P(s|y,w) / P(s|w) in each case.
 
-    P(s,w|y) is the mean of P(s,w|x) over the posterior v of a released symbol y, so that a budget in the case w is
-    linear in v, as it is where nothing is known: Σ_x v(x) P(w|x) (l_w(s,x) - low) >= 0, and the same for what is high,
-    where l_w(s,x) is P(s|x,w) / P(s|w).
+    P(s,w|y) is the mean of P(s,w|x) over the posterior v of a released symbol y, so a budget in the case w is linear in
+    v, as without side knowledge: Σ_x v(x) P(w|x) (l_w(s,x) - low) >= 0, and likewise for the upper bound, with l_w(s,x)
+    = P(s|x,w) / P(s|w).
 
-    A budget that holds in two cases may not hold for who knows that one of them does: P(s|y) of both together weighs
-    them by P(w|y), P(s) by P(w). So each such sum of cases is a case of its own: proof 8 in docs/theory/proofs.md.
+    A budget that holds in two cases may fail for a reader who knows only that one of them holds: the posterior of both
+    together weighs them by P(w|y), the prior by P(w). So each such sum of cases is a case of its own: proof 8 in
+    docs/theory/proofs.md.
 
     Attributes
     ----------
     masses : ndarray of shape (n_w, n_s, n_x)
-        P(w, s, x). Cases of one set of columns sum to P(s, x); there may be those of several, and sums of cases.
+        P(w, s, x). The cases of one set of columns sum to P(s, x); there may be several such sets, and sums of cases.
     """
 
     masses: Vector
@@ -49,7 +50,7 @@ class SideKnowledge:
     def from_columns(
         cls, joint: JointDistribution, side_columns: str | Sequence[str] | ArrayLike
     ) -> SideKnowledge | None:
-        """Build from public columns that may be known in any part, or from P(w, s, x); None if nothing is known."""
+        """Build the cases for any subset of public columns, or from P(w, s, x); None if nothing is known."""
         if isinstance(side_columns, str):
             side_columns = [side_columns]
         if isinstance(side_columns, list | tuple) and all(isinstance(name, str) for name in side_columns):

@@ -1,4 +1,4 @@
-"""Best mixture of all vertices of Π, if they are few enough to list: double description, then one program."""
+"""Best mixture of all vertices of Π if there are few enough to list, by double description and one linear program."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from sanitize._util.limits import BLOCK_CELLS
 from sanitize.mechanisms._response_solver.columns import NOTHING, Loss, Mixture
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 
-# Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
+# Up to these numbers of vertices and pairs, listing all vertices of the polytope is faster than a search.
 _MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
 # A vertex is on a cut below the first and clear of it above the second; in between, rounding would decide.
 _ON, _CLEAR = 1e-13, 1e-10
-# Weights up to _POSITIVE times P(x) are 0; the mixture is P_X up to _EXACT times P(x).
+# Weights up to _POSITIVE times P(x) count as 0; the mixture equals P_X up to _EXACT times P(x).
 _POSITIVE, _EXACT = 1e-13, 1e-12
 
 
 def mix_all_vertices(
     outer: Vector, inner: Vector, p_x: Vector, gap: float, loss: Loss
 ) -> tuple[Vector, Mixture, float, int] | None:
-    """Chosen posteriors, shape (k, n), their mixture, its lower bound, and the number of vertices.
+    """Return the chosen posteriors, shape (k, n), their mixture, a lower bound, and the number of vertices.
 
-    The value and its bound are beyond Σ P(x) H(T|x), which no response can lower. None where there are too many
-    vertices, or rounding leaves a doubt or a gap: the other route is for these.
+    The value and the bound do not include Σ P(x) H(T|x), which no response can lower. The result is None if there are
+    too many vertices, or rounding leaves a doubt or a gap; column generation handles these problems.
 
     Parameters
     ----------
     outer, inner : ndarrays of shape (k, n)
-        Rows a with a·v >= 0 for the posteriors v that bounds are proved on, and for those that columns are made of;
-        one array where these are the same but for a margin.
+        Rows a with a·v >= 0 for the posteriors v over which the bound is proved, and for those used as columns; the
+        same array if they differ only by a margin.
     p_x : ndarray of shape (n,)
         Distribution of these letters.
     gap : float
@@ -47,25 +47,25 @@ def mix_all_vertices(
     mixture = best_mixture(within, cost, p_x)
     if mixture is None:
         return None
-    # No mixture of posteriors within the budget has a lower value: they are mixtures of these vertices, H is concave.
+    # H is concave and posteriors within the budget are mixtures of these vertices, so no mixture has a lower value.
     lowest = float(((cost if inner is outer else _costs(around, loss)) - product(around, mixture.mu)).min())
     bound = float(product(mixture.mu, p_x)) + min(lowest, 0.0)
     chosen = within[mixture.chosen]
-    # A letter may be so rare that its share of every posterior is rounding.
+    # A letter may be so rare that its share of every posterior is rounding error.
     if mixture.value - bound > gap or not (chosen > NOTHING).any(axis=0).all():
         return None
     return chosen, mixture, max(bound, 0.0), len(within)
 
 
 def _costs(points: Vector, loss: Loss) -> Vector:
-    """Loss at points beyond the loss of their letters alone, in nats."""
+    """Loss of points beyond the loss of their single letters, in nats."""
     return np.maximum(loss.entropies(points) - product(points, loss.symbol_entropies(points.shape[1])), 0.0)
 
 
 def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAIRS) -> Vector | None:
     """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once [ZDS §III-A2].
 
-    A cut keeps the vertices on its good side and adds a point on every edge it crosses. Two vertices share an
+    A cut keeps the vertices on its allowed side and adds a point on every edge that it crosses. Two vertices share an
     edge when no third one lies on all the facets that both lie on; where every vertex is on n - 1 facets only,
     sharing n - 2 of them is enough. A vertex mixes at most |S| letters, so that for fixed |S| their number is
     polynomial in |X|; the paper calls it exponential.
@@ -74,25 +74,25 @@ def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _M
     ----------
     cuts : ndarray of shape (k, n)
     most, most_pairs : int
-        Vertices to hold, and pairs of vertices to compare for one cut, before giving up.
+        Largest numbers of vertices to hold and of pairs of vertices to compare for one cut.
 
     Returns
     -------
     ndarray or None
-        None where there are too many or none, or where a vertex is so close to a cut that rounding would decide.
+        None if there are too many vertices or none, or a vertex is so close to a cut that rounding would decide.
     """
     n = cuts.shape[1]
     left = np.flatnonzero(cuts.min(axis=1) < 0)
     cuts = cuts[left] / np.abs(cuts[left]).max(axis=1, keepdims=True)
     k = len(cuts)
-    # A row is a vertex, then its value under each cut.
+    # Each row is a vertex, followed by its value under each cut.
     rows = np.concatenate([np.eye(n), cuts.T], axis=1)
     on_facet = np.zeros((n, n + k), np.float32)
     on_facet[:, :n] = 1 - np.eye(n)
     is_simple = True
     for _ in range(k):
         n_below = (rows[:, n:] < -_ON).sum(axis=0)
-        i = int(n_below.argmax())  # the cut that removes most keeps the lists short
+        i = int(n_below.argmax())  # applying the cut that removes most vertices first keeps the lists short
         if not n_below[i]:
             break
         value = rows[:, n + i]
@@ -122,7 +122,7 @@ def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _M
 
 
 def _count_facet_vertices(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> Codes:
-    """Number of vertices on all the facets of each row, computed for blocks of rows."""
+    """Number of vertices that lie on all the facets of each row, computed for blocks of rows."""
     block = max(1, BLOCK_CELLS // len(on_facet))
     counts = [
         (rows @ on_facet.T > rows.sum(axis=1, keepdims=True) - 0.5).sum(axis=1)
@@ -132,10 +132,10 @@ def _count_facet_vertices(shared: NDArray[np.float32], on_facet: NDArray[np.floa
 
 
 def best_mixture(points: Vector, cost: Vector, p_x: Vector) -> Mixture | None:
-    """Solve min Σ β cost with Σ β v = P_X, β >= 0; None if rounding prevents an accurate optimum.
+    """Solve min Σ β cost with Σ β v = P_X and β >= 0; return None if rounding prevents an accurate optimum.
 
-    It starts from the letters alone, of which nothing may be taken: those that stay in the last basis are where points
-    tell nothing of each other. Dense, for a few dozen letters.
+    The method starts from single letters whose weights must be 0; letters that stay in the last basis are linearly
+    dependent on the points. Matrices are dense, for a few dozen letters.
 
     Parameters
     ----------
@@ -146,12 +146,12 @@ def best_mixture(points: Vector, cost: Vector, p_x: Vector) -> Mixture | None:
     """
     n, k = len(p_x), len(points)
     every, costs = np.concatenate([points, np.eye(n)]), np.append(cost, np.zeros(n))
-    # The largest entry of each column is 1, whatever the size of P_X.
+    # Columns are scaled to a largest entry of 1.
     scale = (every / p_x).max(axis=1)
     matrix, upper = (every / p_x / scale[:, None]).T, np.append(scale[:k], np.zeros(n))
     program = LinearBatch(matrix, np.ones(n), np.zeros((1, n + k)), upper[None], (costs / scale)[None])
     basis = solve_batch(program, (k + np.arange(n))[None]).basis[0]
-    # The mixture of the last basis, solved afresh and refined once.
+    # The mixture is solved afresh from the last basis and refined once.
     columns = every[basis]
     (inverse,), is_regular = basis_inverses(every.T, basis[None])
     weights = product(inverse, p_x)
