@@ -1,4 +1,4 @@
-"""After a release: attacks on it, verification of it, and analyses that allow for its noise."""
+"""Tools for a finished release: attacks on it, verification of it, and analyses that correct for its noise."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Unbiased tables, means and regressions from released rows and their channel."""
+"""Unbiased estimates of tables, means and regressions from released rows and their channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Size of a sample of original rows that has the power of a test on the release."""
+"""Size of a sample of original rows that gives a test the same power as the release."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from sanitize.core.measures import effective_share
 if TYPE_CHECKING:
     import os
 
-# A share below this is none: the distribution that explains the release may be on the edge.
+# Least share of a symbol, because the distribution that best explains the release may give some symbols no mass.
 _LEAST = 1e-12
 
 
 def effective_rows(released: Any, channel: Channel | str | os.PathLike[str]) -> float:
-    """Number of original rows on which a test has the same power as on this release, on average.
+    """Number of original rows that give a test the same power as this release, on average over hypotheses.
 
-    It is `sanitize.core.measures.effective_share` of the released rows, at the distribution of X that explains them
-    best: the average over all that may be tested of the columns that went through the channel. A test of what the
-    channel leaves alone has more power, and one of what it merges has none.
+    The number is `sanitize.core.measures.effective_share` times the released rows, at the distribution of X that
+    explains the released rows best. It is an average over all hypotheses about the columns that went through the
+    channel: a test of differences that the channel preserves has more power, and a test of differences that it merges
+    has none.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def effective_rows(released: Any, channel: Channel | str | os.PathLike[str]) -> 
 
 
 def _input_distribution(channel: Channel, frequencies: Vector) -> Vector:
-    """Distribution of X that best explains the frequencies of released symbols, with some mass on every symbol."""
+    """Estimate the distribution of X that best explains the frequencies of released symbols, positive everywhere."""
     from scipy.optimize import nnls
 
     p_x = nnls(np.asarray(channel.matrix).T, frequencies)[0]

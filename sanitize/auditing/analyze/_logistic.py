@@ -1,4 +1,4 @@
-"""Logistic regression by corrected scores: unbiased estimates of the population's likelihood equations."""
+"""Logistic regression by corrected scores, which are unbiased estimates of the population's likelihood equations."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def logistic(
     *,
     confidence: float = 0.95,
 ) -> Estimates:
-    """Logistic regression of the original data, from released rows and their channel; rows with gaps are left out.
+    """Estimate a logistic regression of the original data from released rows and their channel, without rows with gaps.
 
-    Every term of the likelihood equations is replaced by a score of the released row whose mean given the source row
-    is that term (corrected scores), and the errors are those of the sandwich: they count the draw of the rows and the
-    noise of the channel, and hold where the model is wrong, too. Outcome and predictors may have gone through the
-    channel or have been kept as they are.
+    Every term of the likelihood equations is replaced by a score of the released row whose mean, given the original
+    row, is that term (corrected scores). Standard errors come from the sandwich estimator: they include the sampling of
+    the rows and the noise of the channel, and are valid even if the model is wrong. Outcome and predictors may have
+    gone through the channel or been kept unchanged.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ def logistic(
     channel : Channel, or path or text of `Channel.to_json`
         The channel they went through, ``sanitizer.channel_``.
     outcome : str
-        Column of two values; the coefficients are of the log-odds of the larger one.
+        Column with two values; coefficients are for the log-odds of the larger value.
     predictors : str or list of str
-        Numbers enter as they are; texts and dates as indicators of all values but the least.
+        Numbers enter unchanged; texts and dates enter as indicators of all values but the smallest.
     confidence : float
-        Of each interval, between 0 and 1.
+        Confidence of each interval, between 0 and 1.
 
     Returns
     -------
@@ -66,8 +66,8 @@ def logistic(
     ColumnError
         If a column is absent, or the rows did not come from this channel.
     InvalidParameter
-        If the channel merges values that the model needs apart, the outcome has not two values, or there is no solution
-        (too few rows for the noise, or predictors that determine one another or the outcome).
+        If the channel merges values that the model must distinguish, the outcome does not have two values, or there is
+        no solution (too few rows for the noise, or predictors that determine one another or the outcome).
 
     Examples
     --------
@@ -84,7 +84,7 @@ def logistic(
         raise InvalidParameter(f"predictors must not name the outcome {outcome!r}")
     rows, hidden, plain_columns, confidence = open_release(released, channel, (outcome, *names), confidence)
     hidden.require_apart(f"the regression of {outcome!r}")
-    # Rows that are alike in all columns of the regression are worked on once.
+    # Rows with equal values in all columns of the regression are processed once.
     plain_codes = row_codes(rows, plain_columns).astype(np.int64)
     _, first, counts = np.unique(plain_codes * len(hidden.scores) + hidden.codes, return_index=True, return_counts=True)
     columns = _columns(rows.take(first), hidden, outcome, names)
@@ -98,7 +98,7 @@ def logistic(
 
 @dataclass(frozen=True)
 class _Model:
-    """Distinct rows, how often each occurs, and their columns."""
+    """Data of a regression: distinct rows, the number of times each occurs, and their columns."""
 
     scores: Vector
     codes: NDArray[np.int32]
@@ -111,7 +111,7 @@ class _Model:
         return int(self.counts.sum())
 
     def sums(self, coefficients: Vector) -> tuple[Vector, Vector, Vector]:
-        """Averages per row of the score, of minus its derivative, and of its outer product."""
+        """Averages over rows of the score, its negative derivative, and its outer product."""
         p = len(coefficients)
         total, slope, outer = np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
         for block in blocks(len(self.codes)):
@@ -128,14 +128,14 @@ class _Model:
         return total / self.n, slope / self.n, outer / self.n
 
     def solve(self) -> Vector:
-        """Root of the mean score, by Newton steps that are halved until the score shrinks."""
+        """Find the root of the mean score by Newton steps, which are halved until the score shrinks."""
         at = np.zeros(len(self.columns.names))
         score, slope, _ = self.sums(at)
         for _ in range(60):
             if np.abs(score).max() <= 1e-9:
-                # Information on log-odds below which their error exceeds all that log-odds can be.
+                # Information below which the standard error of log-odds exceeds the range of possible log-odds.
                 if self.n * np.linalg.eigvalsh((slope + slope.T) / 2)[0] < 1e-3:
-                    break  # no maximum, or one at infinity that rounding lets look like a root
+                    break  # no maximum, or one at infinity that looks like a root because of rounding
                 return at
             try:
                 step = np.linalg.solve(slope, score)
@@ -149,7 +149,7 @@ class _Model:
             else:
                 break
             at, score, slope = at + step, tried, tried_slope
-            # Log-odds that no table of rows can tell from certainty.
+            # No table of rows can distinguish log-odds this large from certainty.
             if np.abs(at).max() > 30.0:
                 break
         raise InvalidParameter(
@@ -160,7 +160,7 @@ class _Model:
 
 @dataclass(frozen=True)
 class _Block:
-    """One column as numbers, per row or per cell; NaN where missing."""
+    """One column as numbers, per row or per cell; NaN for missing values."""
 
     names: tuple[str, ...]
     values: Vector  # (n_rows or n_cells, len(names))
@@ -179,7 +179,7 @@ class _Columns:
     names : tuple of str
         The intercept, then the predictors.
     centre, scale : ndarray of shape (p,)
-        What is taken from the predictors, and what they are divided by then.
+        Number that is subtracted from each predictor, and the number by which the difference is divided.
     """
 
     names: tuple[str, ...]
@@ -195,7 +195,7 @@ class _Columns:
         return matrix
 
     def cell_values(self, cell: int, rows: slice) -> tuple[Vector, Vector, Vector]:
-        """Predictors, outcome and presence of rows if their hidden columns were in this cell."""
+        """Predictors, outcome and completeness of rows if their hidden columns are in this cell."""
         n = rows.stop - rows.start
         parts = [block.cell_values(cell, rows) for block in (*self._predictors, self._outcome)]
         filled = np.concatenate([np.broadcast_to(part, (n, part.shape[1])) for part in parts], axis=1)
@@ -211,14 +211,14 @@ def _columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequence[str
     Raises
     ------
     InvalidParameter
-        If the outcome has not two values.
+        If the outcome does not have two values.
     """
     parts = [_predictor(rows, hidden, name) for name in predictors]
     names = ("(intercept)", *(name for block in parts for name in block.names))
     finite = [column[np.isfinite(column)] for block in parts for column in block.values.T]
     ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in finite])
     scale = (ends[:, 1] - ends[:, 0]) / 2
-    scale[scale == 0] = 1.0  # of one value, which is found to determine nothing
+    scale[scale == 0] = 1.0  # a column with one value, for which the regression has no solution
     level, codes = _levels(rows, hidden, outcome)
     if len(level) != 2:
         raise InvalidParameter(f"the outcome {outcome!r} must have two values, it has {len(level)}")

@@ -1,4 +1,4 @@
-"""Means of a numeric column, as a whole and within cells."""
+"""Estimates of the mean of a numeric column, as a whole and within cells."""
 
 from __future__ import annotations
 
@@ -32,31 +32,32 @@ def mean(
     by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
 ) -> Estimates:
-    """Mean of a numeric column of the original data, from released rows and their channel; missing values are left out.
+    """Estimate the mean of a numeric column of the original data from released rows and their channel, without gaps.
 
-    Guarantee and parameters are those of `table`. A mean within cells is a ratio of two unbiased estimates, with the
-    error of their linear approximation: consistent, and as good as its cells are full.
+    Parameters and guarantee are those of `table`; missing values are left out. A mean within cells is a ratio of two
+    unbiased estimates, with the error of their linear approximation: it is consistent, and more accurate for cells with
+    more rows.
 
     Parameters
     ----------
     released : pandas or polars DataFrame, or pyarrow Table
     channel : Channel, or path or text of `Channel.to_json`
     column : str
-        Numbers, or True and False: a column that went through the channel, or one that was kept as it is.
+        Column of numbers, or of True and False, that went through the channel or was kept unchanged.
     by : str or list of str, optional
-        Columns whose cells get a mean each.
+        Columns; each combination of their values (cell) gets its own mean.
     confidence : float
         Of each interval, between 0 and 1.
 
     Returns
     -------
     Estimates
-        One mean a cell.
+        One mean per cell.
 
     Raises
     ------
     ColumnError
-        If a column is absent, is no number, or the rows did not come from this channel.
+        If a column is absent or not numeric, or the rows did not come from this channel.
     InvalidParameter
         If the channel merges values of the column, so that the release does not determine its mean.
 
@@ -103,12 +104,12 @@ def mean(
         )
     ratio = above / below
     change = np.concatenate([np.diag(1 / below), np.diag(-ratio / below)])
-    covariance = change.T @ (moments / n) @ change / (n - 1)  # the linear parts have mean 0
+    covariance = change.T @ (moments / n) @ change / (n - 1)  # the linear terms have mean 0
     return Estimates(tuple(names), ratio, (covariance + covariance.T) / 2, n, confidence)
 
 
 def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
-    """Values of a column as doubles, per cell if it went through the channel, else per row; NaN if missing."""
+    """Return a column as doubles, per cell if it went through the channel, else per row; NaN if missing."""
     is_kept = column not in hidden.columns
     array, codes = (as_arrow(rows[column], column), None) if is_kept else hidden.level(column)
     if not is_numeric(array.type):
@@ -126,7 +127,7 @@ def is_numeric(dtype: pa.DataType) -> bool:
 
 
 def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
-    """Names of the cells that get a mean, and the cell of each group."""
+    """Return the names of the cells that get a mean, and the cell of each group."""
     if hidden.cells is None or column not in hidden.columns:
         return hidden.labels(), np.arange(hidden.scores.shape[1], dtype=np.int32)
     hidden.require_apart(f"the mean of {column!r}")
@@ -141,7 +142,7 @@ def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
 def _terms(
     hidden: Hidden, block: slice, cells: NDArray[np.int32], n_cells: int, values: Vector, *, of_cells: bool
 ) -> Vector:
-    """Scores of value and presence for each row and cell, shape (2, n_rows, n_cells); each group is a cell."""
+    """Return scores of value and presence for each row and cell, shape (2, n_rows, n_cells); each group is a cell."""
     into = (cells[:, None] == np.arange(n_cells)).astype(float)
     codes, seen = hidden.codes[block], values if of_cells else values[block]
     present = np.isfinite(seen)

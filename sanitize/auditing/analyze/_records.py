@@ -1,9 +1,9 @@
-"""Released rows as codes: scores for columns that went through the channel, values for columns kept unchanged.
+"""Released rows as codes, with scores for columns that went through the channel and values of columns kept unchanged.
 
-The mean of scores of released symbols is the share of an input cell, whatever the distribution of X. With K the channel
-and h a function of X, a score g with K g = h has E[g(Y) | X] = h(X): its mean over released rows is unbiased for the
-mean of h over the rows that were released, for any table, and for the distribution they were drawn from. Such a g
-exists exactly where h is orthogonal to every change v of P_X that leaves P_Y as it is (v K = 0).
+The expected score of a released symbol is the share of an input cell, whatever the distribution of X. With K the
+channel and h a function of X, a score g with K g = h has E[g(Y) | X] = h(X). So the mean of g over released rows is
+unbiased for the mean of h over the original rows of any table, and under the distribution that they were drawn from.
+Such a g exists exactly if h is orthogonal to every change v of P_X that leaves P_Y unchanged (v K = 0).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Hidden:
     Attributes
     ----------
     cells : Alphabet or None
-        Combinations of their values; None where no such column is asked for, which is one cell.
+        Combinations of the columns' values; None if the analysis has no such column, so that there is one cell.
     groups : ndarray of int, shape (n_cells,)
-        Cells that the channel does not tell apart have one group.
+        Group of each cell; cells that the channel does not separate are in one group.
     scores : ndarray of shape (n_y, n_groups)
     codes : ndarray of int, shape (n_rows,)
         Released symbol of each row.
@@ -54,13 +54,13 @@ class Hidden:
         return () if self.cells is None else self.cells.columns
 
     def level(self, column: str) -> tuple[pa.Array, NDArray[np.int32]]:
-        """Values of one column in order, and the position of each cell's value; missing comes last."""
+        """Return the values of one column in order, and the position of each cell's value, missing ones last."""
         assert self.cells is not None
         place = self.columns.index(column)
         return self.cells.levels[place], self.cells.codes[:, place]
 
     def label(self, group: int) -> str:
-        """Name of a group: its only cell, or the first cells in braces."""
+        """Name of a group: the name of its only cell, or the names of its first cells in braces."""
         members = np.flatnonzero(self.groups == group)
         return "" if self.cells is None else group_label(self.cells, members, len(members))
 
@@ -69,7 +69,7 @@ class Hidden:
         return list(map(self.label, range(self.scores.shape[1])))
 
     def require_apart(self, what: str) -> None:
-        """Refuse an analysis of cells that the channel merged."""
+        """Refuse an analysis that needs cells that the channel merged."""
         if self.scores.shape[1] < len(self.groups):
             group = int(np.flatnonzero(np.bincount(self.groups) > 1)[0])
             raise InvalidParameter(
@@ -89,7 +89,7 @@ def check_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
 def open_release(
     released: Any, channel: Channel | str | os.PathLike[str], columns: Sequence[str], confidence: float
 ) -> tuple[Table, Hidden, tuple[str, ...], float]:
-    """Open at least two released rows that a channel was applied to, or a release saved as file or text."""
+    """Prepare the released rows, the channel (or its file or text) and the columns of an analysis."""
     table = Table.from_native(released)
     if table.n_rows < 2:
         raise InvalidParameter(f"an estimate with an error needs at least 2 released rows, got {table.n_rows}")
@@ -104,7 +104,7 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
     Raises
     ------
     ColumnError
-        If a column is not there, or holds what the channel does not print.
+        If a column is absent, or holds values that the channel does not release.
     """
     printed = channel.outputs.columns
     lost = [name for name in printed if name in channel.inputs.columns and name not in table.names]
@@ -137,7 +137,7 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
 
 
 def row_codes(table: Table, columns: tuple[str, ...]) -> NDArray[np.int32]:
-    """Number of each row among the distinct rows of some columns; 0 for all rows without columns."""
+    """Number each row by its combination of values in some columns; all rows get 0 if there are no columns."""
     return Alphabet.from_table(table, columns).encode(table) if columns else np.zeros(table.n_rows, np.int32)
 
 
@@ -147,7 +147,7 @@ def blocks(n_rows: int) -> Iterator[slice]:
 
 
 def solve_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tuple[NDArray[np.int32], Vector]:
-    """Scores of least variance under a uniform distribution of X, for the finest cells that can be told apart.
+    """Compute scores of least variance under a uniform X for the finest groups of cells that the channel separates.
 
     Parameters
     ----------
@@ -159,19 +159,19 @@ def solve_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tu
     Raises
     ------
     InvalidChannel
-        If it is too large to be decomposed.
+        If the channel is too large to be decomposed.
     """
-    # Entries of a channel that is decomposed: some seconds and hundreds of megabytes.
+    # Largest number of entries of a channel to decompose; this takes some seconds and hundreds of megabytes.
     if channel.n_inputs * channel.n_outputs > 1 << 21:
         raise InvalidChannel(
             f"a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to correct for; release "
             "fewer columns together, or coarser ones"
         )
     kernel = channel.matrix
-    spread = np.sqrt(kernel.mean(axis=0))  # a symbol that no input leads to has no entry either
+    spread = np.sqrt(kernel.mean(axis=0))  # a symbol that no input leads to may have no entry
     spread[spread == 0] = 1.0
     left, singular, right = np.linalg.svd(kernel / spread, full_matrices=True)
-    # A direction that the channel shrinks below this, beside its largest, is lost in the rounding of doubles.
+    # A direction that the channel shrinks below this share of the largest is lost in the rounding of doubles.
     rank = int((singular > 1e-9 * singular[0]).sum())
     groups = _cell_groups(left[:, rank:], cells, n_cells)
     n_groups = int(groups.max()) + 1
@@ -181,12 +181,13 @@ def solve_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tu
 
 
 def _cell_groups(lost: Vector, cells: NDArray[np.int32], n_cells: int) -> NDArray[np.int32]:
-    """Group of each cell, in order of first cells; ``lost`` spans the changes of P_X that leave P_Y unchanged.
+    """Return the group of each cell; ``lost`` spans the changes of P_X that leave P_Y unchanged.
 
-    The projector on those changes, summed within cells, falls into blocks. Every change sums to 0 in each block, so the
-    share of a block is determined; that of a part of it is not.
+    Groups are numbered in the order of their first cells. The projector on these changes, summed within cells, is block
+    diagonal. Every change sums to 0 within a block, so the release determines the share of a block, but not that of a
+    part of a block.
     """
-    nothing = 1e-6  # what rounding leaves of an entry that is 0
+    nothing = 1e-6  # entries up to this are rounding errors of 0
     summed = np.zeros((n_cells, lost.shape[1]))
     np.add.at(summed, cells, lost)
     if not lost.shape[1] or not (np.abs(summed) > nothing).any():

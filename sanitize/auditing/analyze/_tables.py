@@ -1,4 +1,4 @@
-"""Estimates with errors: shares of cells of released columns and of columns kept unchanged."""
+"""Estimates with standard errors, and shares of cells of released columns and of columns kept unchanged."""
 
 from __future__ import annotations
 
@@ -26,21 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates of one analysis; their errors include sampling and the channel's noise.
+    """Estimates of one analysis, with errors that include sampling and the channel's noise.
 
-    Estimates are unbiased (regressions: consistent), so noise may carry a share below 0 or above 1; cut it for show,
-    not for further work.
+    Estimates are unbiased (for regressions: consistent), so noise may push a share below 0 or above 1. Clip such shares
+    for display only, not for further computations.
 
     Attributes
     ----------
     names : tuple of str
     estimate : ndarray of shape (k,)
     covariance : ndarray of shape (k, k)
-        Of the estimates; for differences and other sums of them.
-    n_records : int
-        Released rows.
-    confidence : float
-        Of each interval by itself.
+        Covariance of the estimates, needed for errors of differences and other combinations.
+    n_records : int Number of released rows. confidence : float
+        Confidence of each interval by itself.
     """
 
     names: tuple[str, ...]
@@ -69,7 +67,7 @@ class Estimates:
         return ndtri(0.5 + self.confidence / 2) * self.standard_error
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an estimate: ``estimate``, ``standard_error``, ``low``, ``high``."""
+        """Return a table with one row per estimate: ``estimate``, ``standard_error``, ``low``, ``high``."""
         import pandas as pd
 
         columns = {name: getattr(self, name) for name in ("estimate", "standard_error", "low", "high")}
@@ -89,13 +87,13 @@ class Estimates:
 def table(
     released: Any, channel: Channel | str | os.PathLike[str], columns: str | Sequence[str], *, confidence: float = 0.95
 ) -> Estimates:
-    """Unbiased share of every cell of a table of the original data, from released rows and their channel.
+    """Estimate the share of every cell of a table of the original data, without bias, from released rows and channel.
 
-    Counts of released rows tell of Y; this undoes the channel. Cells that the channel merges are given as one, named
-    in braces: nothing in the release tells them apart. Columns that were kept as they are may stand beside released
-    ones. An interval covers the share in the distribution that the rows were drawn from, however the channel was
-    designed, also on these very rows; of the table itself the error is no larger. Rows that held a value unknown at fit
-    were released as another symbol, and count as that one.
+    Counts of released rows describe Y; the estimates undo the channel. Cells that the channel merges are given as one
+    cell, named in braces, because nothing in the release distinguishes them. Columns that went through the channel and
+    columns kept unchanged may be combined. An interval covers the share in the distribution that the rows were drawn
+    from, however the channel was designed, even on these very rows; the error for the table itself is no larger. Rows
+    with a value that was unknown at fit were released as another symbol, and count as that symbol.
 
     Parameters
     ----------
@@ -104,14 +102,14 @@ def table(
     channel : Channel, or path or text of `Channel.to_json`
         The channel they went through, ``sanitizer.channel_``.
     columns : str or list of str
-        Columns of the table, of the source or kept.
+        Columns of the table: columns that went through the channel, or columns kept unchanged.
     confidence : float
         Of each interval, between 0 and 1.
 
     Returns
     -------
     Estimates
-        One share a cell, which sum to 1; times `Estimates.n_records` they are counts.
+        One share per cell; the shares sum to 1, and times `Estimates.n_records` they are counts.
 
     Raises
     ------
@@ -137,7 +135,7 @@ def table(
     rows, hidden, plain_columns, confidence = open_release(released, channel, names, confidence)
     plain_labels, codes = plain_cells(rows, plain_columns)
     n_groups, n_beside = hidden.scores.shape[1], len(plain_labels)
-    # Its covariance has the square of this.
+    # The covariance matrix has the square of this many entries.
     if n_groups * n_beside > 2000:
         raise InvalidParameter(f"a table of {n_groups * n_beside} cells is too large; name fewer columns than {names}")
 
@@ -155,7 +153,7 @@ def table(
 
 
 def plain_cells(rows: Any, columns: tuple[str, ...]) -> tuple[list[str], NDArray[np.int32]]:
-    """Names of the cells of columns that were kept unchanged, and the cell of each row."""
+    """Return the names of the cells of columns that were kept unchanged, and the cell of each row."""
     if not columns:
         return [""], np.zeros(rows.n_rows, np.int32)
     alphabet = Alphabet.from_table(rows, columns)

@@ -1,4 +1,4 @@
-"""Base class of attacks: words for reports, and a method that scores each target."""
+"""Base class of attacks, with words for reports and a method that scores each target."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
     from sanitize.auditing.attack._scene import Scene
 
-# Shares of the targets that an attack on membership is surest of, and the fewest targets of one.
+# Shares of the targets that an attack on membership accuses, and the fewest targets of an accusation.
 _SUREST, _FEWEST = (0.01, 0.05, 0.2), 20
 
 
 class Attack(ABC):
-    """One attack on a released table: a subclass names it and computes scores of targets in `score`.
+    """Attack on a released table; a subclass sets the title and computes scores of targets in `score`.
 
-    The targets are people in the data and people outside it, mixed: nobody tells an attack who is who. So its figures
-    are tested exactly, whatever it computes.
+    The targets are people in the data and people outside it, mixed, and the attack does not know which is which. So the
+    test of its figures is exact, whatever it computes.
 
     Attributes
     ----------
     title, question : str
         Name of the attack in plain words, and the question that it answers.
     claim : {"promised", "membership"}
-        Which of the two verdicts it belongs to: that no row is copied and nothing more is inferred about people in the
-        data, or that nobody can tell who is in the data.
+        Verdict to which the attack belongs: ``promised``, that no row is copied and nothing more can be inferred about
+        people in the data, or ``membership``, that nobody can find out who is in the data.
     is_strict : bool
-        Any difference refutes the claim, however small.
+        True if any difference refutes the claim, however small.
     figure : {"ranking", "share", "secret"}
-        How scores are read. ``ranking``: only their order counts, people in the data should come first. ``share``: the
-        mean is a share of the targets. ``secret``: the mean is the chance of ranking a secret right.
+        Meaning of the scores. ``ranking``: only their order counts, and people in the data should come first.
+        ``share``: their mean is a share of the targets. ``secret``: their mean is the chance of ranking a secret right.
     people, outsiders : str
-        Of shares and secrets: sentences about both kinds of targets, with ``{}`` for the figure out of 100.
+        Sentences about both kinds of targets for shares and secrets, with ``{}`` for the figure out of 100.
 
     Examples
     --------
@@ -70,11 +70,11 @@ class Attack(ABC):
         """Return a score for each target, larger where the attack finds more; None if the attack does not apply."""
 
     def parts(self, score: Vector) -> Iterator[tuple[int | None, Vector]]:
-        """Yield values whose means are compared, and how many targets an accusation names (None for all).
+        """Yield values whose means are compared, each with the number of targets that an accusation names (None: all).
 
-        The difference of the means of both kinds of targets is the figure less that of chance: for a ranking the
-        chance of telling one of each kind apart, and then the share of people among those it is surest of, each less a
-        half.
+        The difference between the means of both kinds of targets is the attack's figure minus the figure of chance. For
+        a ranking, the figures are the chance of ranking a person in the data above a person outside it, and then the
+        share of people in the data among the highest scores; chance is one half.
         """
         if self.figure != "ranking":
             yield None, score.astype(float)

@@ -1,4 +1,4 @@
-"""Bayes-optimal adversary, who knows the distribution and the channel and sees one released symbol."""
+"""Attack by the Bayes-optimal adversary, who knows the distribution and the channel and sees one released symbol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BayesAttack(Told):
-    """Gain of the Bayes-optimal adversary about S from one released symbol, against her prior alone.
+    """Gain of the Bayes-optimal adversary about S from one released symbol, compared with her prior alone.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class BayesAttack(Told):
     log_loss, prior_log_loss : float
         Expected -log P(s|y) and -log P(s) of the true symbol, in nats: H(S|Y) and H(S).
     group_accuracy, prior_group_accuracy : ndarray of shape (n_s,)
-        Chance of guessing right for the rows of each sensitive symbol; equally likely guesses share the win.
+        Chance of guessing right for the rows of each sensitive symbol; ties between guesses count in equal parts.
     group_information : ndarray of shape (n_s,)
-        E[log P(s|Y) / P(s) | S = s] in nats; its mean under P_S is I(S;Y).
+        Mean E[log P(s|Y) / P(s) | S = s] in nats; the average under P_S is I(S;Y).
     """
 
     accuracy: float
@@ -52,12 +52,12 @@ class BayesAttack(Told):
 
     @property
     def information(self) -> float:
-        """I(S;Y) in nats: the reduction of log-loss by the released symbol."""
+        """Information I(S;Y) in nats, the reduction of log-loss by the released symbol."""
         return mutual_information(self._released)
 
     @property
     def posterior(self) -> Vector:
-        """P(s|y), shape (n_s, n_y): the adversary's belief after each released symbol. Internal."""
+        """Posterior P(s|y), shape (n_s, n_y), the adversary's belief after each released symbol. Internal."""
         return self._released.posterior
 
     @property
@@ -82,14 +82,14 @@ class BayesAttack(Told):
 
 
 def bayes(joint: JointDistribution, channel: Channel | None = None) -> BayesAttack:
-    """Measure the exact Bayes-optimal adversary against a channel; no adversary does better.
+    """Measure exactly how well the Bayes-optimal adversary guesses S through a channel; no adversary does better.
 
     Parameters
     ----------
     joint : JointDistribution
-        Distribution of (S, X), or of (S, Y) when there is no channel.
+        Distribution of (S, X), or of (S, Y) if there is no channel.
     channel : Channel, optional
-        From X to what is released.
+        From X to the released symbols.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Targets of an attack: people in the data and as many outside it, mixed."""
+"""Choice of the targets of an attack: people in the data and as many outside it, mixed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sanitize.tables.frame import Table, stack_rows
 
 @dataclass(frozen=True, eq=False)
 class Cast:
-    """Targets of an attack.
+    """Targets of an attack, people in the data mixed with people outside it.
 
     Attributes
     ----------
     targets : list of ndarray of int
-        Rows of people, and as many rows of outsiders if there are any.
+        Rows of people in the data, and as many rows of outsiders if there are any.
     order : ndarray of int
-        Order in which both are mixed.
+        Order in which both kinds are mixed.
     non_targets : ndarray of int
-        Rows of people who are no targets.
+        Rows of people in the data who are not targets.
     seed : int
     """
 
@@ -40,7 +40,8 @@ class Cast:
     def choose(cls, tables: ComparedTables, seed: int) -> Cast:
         """Choose as many targets as time allows.
 
-        Where no secret is released, half of the people are none: they teach what goes with it.
+        If no secret is released, half of the people are not targets: from their rows the attack learns how the secret
+        depends on other columns.
         """
         n_released, n_people, n_outsiders = tables.n
         rng = np.random.default_rng(seed)
@@ -51,17 +52,17 @@ class Cast:
 
     @property
     def is_person(self) -> Mask:
-        """Mask of the mixed targets who are in the data."""
+        """Mask of the mixed targets, True for people in the data."""
         return self.order < len(self.targets[0])
 
     def scene(self, tables: ComparedTables, **more: Any) -> Scene:
-        """A release with these targets."""
+        """Combine a release with these targets to a scene."""
         return Scene.deal(tables, self.targets, self.order, self.non_targets, seed=self.seed, **more)
 
     def releaser(
         self, releaser: Any, source: Any, outsiders: Any, make_scene: Callable[[Any], Scene]
     ) -> Callable[[Mask], Scene]:
-        """Function that releases some targets together with all people who are not targets."""
+        """Return a function that releases some targets together with all people who are not targets."""
         tables = [Table.from_native(source), Table.from_native(outsiders)]
         make = releaser if not hasattr(releaser, "fit") else lambda table: fit_and_release(releaser, table)
         places = np.concatenate([np.arange(len(side)) for side in self.targets])[self.order]

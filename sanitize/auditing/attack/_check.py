@@ -1,4 +1,4 @@
-"""Check if released rows reveal more than their report states, by attacks next to exact figures."""
+"""Check of whether released rows reveal more than their report states, by attacks compared with exact figures."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
 
 Verdict = Literal["consistent", "exceeds", "differs"]
-# The false-alarm rate is shared equally by the gain, the accuracy and the distribution.
+# The false-alarm rate is split equally between the tests of the gain, the accuracy and the distribution.
 
 
 @dataclass(frozen=True)
 class Comparison(Told):
-    """An attack on released rows next to the figures of their report.
+    """Result of an attack on released rows, compared with the figures of their report.
 
     Attributes
     ----------
     verdict : {"consistent", "exceeds", "differs"}
-        ``exceeds``: the adversary learned more than the report allows anybody to. ``differs``: she did not, but
-        the rows do not follow the distribution that the report measured, so its figures are not theirs.
+        ``exceeds``: the adversary learned more than the report allows. ``differs``: she did not, but the rows do not
+        follow the distribution that the report measured, so its figures do not apply to them.
     false_alarm : float
-        Largest chance of any verdict but ``consistent`` for a release that does what its report says.
+        Largest chance of a verdict other than ``consistent`` for a release that agrees with its report.
     information, least_information : float
-        What she gained, and the least that she gains on fresh rows short of that chance, in nats.
+        Her gain, and a lower bound on her gain on fresh rows that fails with at most that chance, in nats.
     reported_information : float
-        I(S;Y) of the report, plus the ``bias`` that an estimate may have.
+        I(S;Y) of the report, plus the largest ``bias`` of the estimated gain.
     accuracy, reported_accuracy : float
-        Share of rows guessed right, and the best there can be by the report.
+        Share of rows guessed right, and the largest possible share according to the report.
     distribution_excess : float or None
-        Evidence against the distribution in nats beyond what chance allows; above 0 the rows do not follow it. None
-        where the released symbols could not be matched with those of the report.
+        Evidence against the distribution, in nats beyond what chance allows; above 0, the rows do not follow it. None
+        if the released symbols could not be matched with those of the report.
     outside : tuple of str
-        Columns she saw that the report does not measure.
+        Columns that she saw and the report does not measure.
     """
 
     verdict: Verdict
@@ -107,35 +107,35 @@ def check(
     clusters: ArrayLike | None = None,
     random_state: int = 0,
 ) -> Comparison:
-    """Attack released rows and compare the result with the most that the report allows.
+    """Attack released rows and compare the result with the largest leakage that the report allows.
 
-    Three tests share the false-alarm rate. The gain of the trained adversary must not exceed I(S;Y), nor her
-    accuracy that of the Bayes adversary. And in the rows of each sensitive symbol every released symbol must
-    occur about as often as the channel says: this catches a sampler that draws from another distribution, also where
-    that distribution leaks no more.
+    Three tests share the false-alarm rate. The gain of the trained adversary must not exceed I(S;Y), nor her accuracy
+    that of the Bayes adversary. In the rows of each sensitive symbol, every released symbol must occur about as often
+    as under the channel: this finds a sampler that draws from another distribution, even if that distribution leaks no
+    more.
 
     Parameters
     ----------
     report : LeakageReport
-        Of this release, for the frequencies of these very rows: neither smoothed nor of other rows.
+        Report of this release for the frequencies of these very rows, neither smoothed nor of other rows.
     released : pandas or polars DataFrame, pyarrow Table or two-dimensional array
         What the adversary sees, columns kept beside the sanitized ones included.
     sensitive : array-like of shape (n_rows,), or frame of n_rows
         True S of the same rows, in the same order.
     false_alarm : float
-        Chance of a wrong alarm that is accepted.
+        Accepted chance of a false alarm.
     estimator : scikit-learn classifier, optional
         The adversary's; by default the mixture of `infer`.
     columns : list of str, optional
         The columns she uses; all by default.
     rows : {"shuffle", "keep"}
-        ``keep`` when the release keeps the order of the rows: their positions are then features.
+        ``keep`` if the release keeps the order of the rows; their positions are then features.
     cv : int
         Number of folds, stratified by S.
     clusters : array-like of shape (n_rows,), optional
-        Who each row belongs to, when people have several: their rows stay in one fold.
+        Person of each row, if people have several rows; the rows of a person stay in one fold.
     random_state : int
-        Seed of the folds. It is not noise of a release.
+        Seed of the folds; no noise of a release depends on it.
 
     Returns
     -------
@@ -144,10 +144,10 @@ def check(
     Notes
     -----
     The test of the distribution is exact for any number of rows: given S, the count of a released symbol is a sum of
-    independent indicators, so a share q instead of p in m rows has probability at most exp(-m KL(q||p)) [HOEF]; all
-    cells and both sides are covered by Bonferroni. The accuracy is held to the same bound as if folds were
-    independent, and the gain to a normal limit as in `infer`; both hold for many rows. There are no weights:
-    rows are drawn one by one.
+    independent indicators, so a share q instead of p in m rows has probability at most exp(-m KL(q||p)) [HOEF]. All
+    cells and both sides are covered by Bonferroni. The accuracy is tested by the same bound as if folds were
+    independent, and the gain by a normal limit as in `infer`; both tests hold for many rows. Weights are not supported,
+    because rows are drawn one by one.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def check(
         clusters=clusters,
         random_state=random_state,
     )
-    share = false_alarm / 3  # of each of three tests
+    share = false_alarm / 3  # false-alarm rate of each of three tests
     excess = _excess(joint, table, place[codes], share)
     best, allowed = bayes(joint).accuracy, mutual_information(joint) + attack.bias
     least = attack.gain - NormalDist().inv_cdf(1 - share) * attack.standard_error
@@ -205,16 +205,16 @@ def check(
 
 
 def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
-    """Excess over the limit of any cell's evidence against P(y|s), in nats; None if symbols do not match."""
+    """Largest excess of a cell's evidence against P(y|s) over its limit, in nats; None if symbols do not match."""
     columns = joint.public.columns
     if not set(columns) <= set(table.names):
         return None
     for name, level in zip(columns, joint.public.levels, strict=True):
         if is_numeric(level.type) != is_numeric(as_arrow(table[name], name).type):
-            return None  # numbers drawn inside bins are no symbols of the report
+            return None  # numbers drawn inside bins are not symbols of the report
     codes = joint.public.encode(table)
     n_s, n_y = joint.pmf.shape
-    # The last column counts symbols that the channel never prints.
+    # The last column counts symbols that the channel never releases.
     cells = np.bincount(sensitive * (n_y + 1) + np.where(codes < 0, n_y, codes), minlength=n_s * (n_y + 1))
     counts = cells.reshape(n_s, n_y + 1)
     expected = np.column_stack([joint.pmf / joint.p_s[:, None], np.zeros(n_s)])
@@ -224,7 +224,7 @@ def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32]
 
 
 def _places(symbols: Alphabet, reference: Alphabet) -> NDArray[np.int32]:
-    """Code of each symbol in another alphabet, whatever the column names; -1 if absent."""
+    """Code of each symbol in another alphabet, ignoring column names; -1 if absent."""
     place = {symbol: code for code, symbol in enumerate(reference.symbols)}
     return np.array([place.get(symbol, -1) for symbol in symbols.symbols], np.int32)
 

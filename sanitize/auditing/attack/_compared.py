@@ -1,7 +1,7 @@
-"""A release, the people it was made from, and people outside the data, with columns in comparable codes.
+"""Tables of a release, of the people it was made from and of people outside the data, with columns in comparable codes.
 
-Whatever an attack learns of a column, such as the ranks of its numbers, it learns from the release alone: given the
-release, people and outsiders are then treated alike.
+Attacks learn properties of a column, such as the ranks of its numbers, from the release alone, so that people and
+outsiders are treated alike given the release.
 
 Printed labels stand for values: ``[20, 30)``, ``20-29``, ``30 or more``, ``{A, B}``, ``130**``, ``*``.
 """
@@ -40,13 +40,14 @@ from sanitize.tables.keys import distinct_rows
 
 Codes: TypeAlias = NDArray[np.integer[Any]]
 
-# The three tables, in the order in which everything here has them.
+# Positions of the three tables in all tuples and lists of this module.
 RELEASED, PEOPLE, OUTSIDERS = range(3)
 _NAMES = ("the release", "the source", "the outsiders")
-# How far two categories are apart: ranks lie between 0 and this, so that distances are whole numbers and sum exactly.
+# Distance of two categories. Ranks of numbers lie between 0 and this, so that distances are whole numbers with exact
+# sums.
 APART = 1 << 18
 _END = r"-?[^,;\s\[\](){}]+"
-# How an interval is written, and whether its lower and its upper end belong to it; round brackets leave theirs out.
+# Notations of intervals, and whether the lower and upper ends belong to the interval; round brackets exclude an end.
 _INTERVALS = (
     (re.compile(rf"(?P<open>[\[(])\s*(?P<low>{_END})?\s*[,;]\s*(?P<high>{_END})?\s*(?P<close>[\])])"), True, True),
     (re.compile(r"(?P<low>-?[\d.]+)\s*(?:-|–|\.\.|to)\s*(?P<high>-?[\d.]+)"), True, True),
@@ -65,15 +66,15 @@ class Column:
     ----------
     name : str
     codes : list of ndarray of int, shape (n_rows,)
-        Of each table: equal where values are; 0 is missing.
+        Codes of each table; equal values have equal codes, and 0 is a missing value.
     n_codes : int
     ranks : list of ndarray of int32, or None
-        Of numbers and dates: the share of printed values below, half of the equal ones included, of `APART`. Missing
-        stands as far from all of them.
+        Ranks of numbers and dates: `APART` times the share of released values below, counting half of the equal ones. A
+        missing value is far from all numbers.
     labels : ndarray of int, or None
-        Of a column that is printed as intervals or sets: which label each printed row has.
+        Label of each released row, for a column that is released as intervals or sets.
     fits : ndarray of bool, shape (n_labels + 1, n_values + 1), or None
-        Codes that each label stands for; the last is for rows without one.
+        Codes that each label stands for; the last row is for rows without a label.
     """
 
     name: str
@@ -85,17 +86,17 @@ class Column:
 
     @classmethod
     def from_tables(cls, name: str, tables: Sequence[Table | None]) -> Column | None:
-        """Column in all three tables; None if no released value is comparable with an original one."""
+        """Build a column from all three tables; None if no released value is comparable with an original one."""
         sides = [factorize(as_arrow([] if table is None else table[name], name), name) for table in tables]
         kind = next((texts.type for texts, _ in sides if texts.type not in ("string", "null")), None)
         for side, (texts, of_row) in enumerate(sides):
-            if kind is not None and texts.type == "string":  # text may hold values of the others' type
-                with contextlib.suppress(ValueError, NotImplementedError):  # or intervals, sets, another kind of value
+            if kind is not None and texts.type == "string":  # text may hold values of the other tables' type
+                with contextlib.suppress(ValueError, NotImplementedError):  # or intervals, sets or other values
                     cast, index = factorize(texts.cast(kind), name)
                     sides[side] = cast, np.append(index, MISSING)[of_row]
         (printed, shown), (people, person_codes), (non_members, non_member_codes) = sides
         positions = look_up(non_members, people)
-        # Values are numbered in their own order, so that numbers do not say who is in the data.
+        # Values are numbered in ascending order, so that the numbers do not reveal who is in the data.
         values, order = sort_values(concat_values(people, non_members.filter(positions == UNSEEN), name))
         rank = np.argsort(order)
         place, fits = _match_values(printed, values, name)
@@ -130,7 +131,7 @@ class Column:
         return replace(self, codes=select(self.codes), ranks=ranks)
 
     def group_levels(self, cuts: int) -> tuple[list[Codes], int]:
-        """Codes of the three tables, with numbers grouped by equal counts of released rows, and the number of codes."""
+        """Return the codes of the tables, with numbers in groups of equally many released rows, and how many."""
         if self.ranks is None:
             return self.codes, self.n_codes
         return [np.minimum(side.astype(np.int64) * cuts // APART, cuts) for side in self.ranks], cuts + 1
@@ -142,14 +143,14 @@ class Column:
 
     @property
     def usual(self) -> list[Codes]:
-        """Codes of the three tables; a released interval or set becomes its most frequent value."""
+        """Codes of the three tables, in which the most frequent value replaces a released interval or set."""
         if self.fits is None or self.labels is None:
             return self.codes
         counts = np.bincount(np.concatenate(self.codes[PEOPLE:]), minlength=self.fits.shape[1])[: self.fits.shape[1]]
         return [(self.fits * (1 + counts)).argmax(axis=1)[self.labels], *self.codes[1:]]
 
     def levels(self, cuts: int) -> tuple[list[Codes], int]:
-        """Few codes of the three tables: groups of numbers, frequent released categories, and one for the rest."""
+        """Return codes with few levels: groups of numbers, frequent released categories, and one for all others."""
         codes, n_codes = self.group_levels(cuts)
         if self.ranks is not None:
             return codes, n_codes
@@ -168,14 +169,14 @@ class Column:
 
 
 def _match_values(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | None]:
-    """Position of each released value among the original values, and what intervals and sets stand for."""
+    """Return the position of each released value among the original values, and the values of intervals and sets."""
     place = look_up(printed, values).astype(np.int64)
     if printed.type != "string" or not (place == UNSEEN).any():
         return place, None
     fits = meanings(printed.to_pylist(), values, name)
     if fits is None:
         return place, None
-    is_single = (place == UNSEEN) & (fits.sum(axis=1) == 1)  # a label that stands for one value is that value
+    is_single = (place == UNSEEN) & (fits.sum(axis=1) == 1)  # such labels become their value
     place[is_single] = fits[is_single].argmax(axis=1) - 1
     if not fits[place == UNSEEN].any():
         return place, None
@@ -183,13 +184,13 @@ def _match_values(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | N
 
 
 def _number_unseen(place: Codes, n_known: int) -> Codes:
-    """Positions, where unseen values get their own numbers from ``n_known`` on."""
+    """Give unseen values their own numbers, from ``n_known`` on."""
     unseen = place == UNSEEN
     return np.where(unseen, n_known + np.cumsum(unseen) - 1, place)
 
 
 def _ranks(numbers: list[Vector]) -> list[NDArray[np.int32]] | None:
-    """Ranks among the released numbers; None if there are none."""
+    """Ranks of numbers among the released numbers; None if no numbers were released."""
     printed = np.sort(numbers[RELEASED][~np.isnan(numbers[RELEASED])])
     if not len(printed):
         return None
@@ -202,21 +203,21 @@ def _ranks(numbers: list[Vector]) -> list[NDArray[np.int32]] | None:
 
 @dataclass(frozen=True, eq=False)
 class ComparedTables:
-    """Tables of the release, of people in the data and of people outside it, in comparable columns.
+    """Tables of the release, of people in the data and of people outside it, with comparable columns.
 
     Attributes
     ----------
     columns, secrets : tuple of Column
-        Public ones that can be compared, and sensitive ones of them.
+        Public columns that can be compared, and sensitive columns that can be compared.
     secret : list of ndarray of int
         Number of the sensitive symbol of each row of each table.
     n_secrets : int
     is_printed : bool
-        The release has all sensitive columns; if not, ``secret`` says nothing of it.
+        True if the release has all sensitive columns; if not, ``secret`` does not describe the release.
     left_out : dict of str to str
-        Columns of the release that were not compared, and why.
+        Columns of the release that were not compared, with the reasons.
     n : tuple of int
-        Rows of the release, people, outsiders.
+        Number of rows of the release, of people in the data, and of outsiders.
     """
 
     columns: tuple[Column, ...]
@@ -250,7 +251,8 @@ class ComparedTables:
         printed_secrets = [Column.from_tables(name, tables) if name in printed.names else None for name in sensitive]
         secrets = tuple(column for column in printed_secrets if column is not None and column.fits is None)
         is_printed = len(secrets) == len(printed_secrets)
-        # Where the release has not all of them, the source stands in for it and is not looked at.
+        # If the release lacks a sensitive column, the raw table takes its place, but the attacks do not use these
+        # codes.
         secret_columns = (
             secrets if is_printed else [Column.from_tables(name, (people, people, non_members)) for name in sensitive]
         )
@@ -263,12 +265,12 @@ class ComparedTables:
         return cls(columns, secrets, secret, n_secrets, is_printed, left_out, n)
 
     def refuse_insiders(self) -> None:
-        """Refuse people outside the data who are rows of it: findings about people would apply to them too."""
+        """Refuse outsiders who are rows of the raw table, because findings about people would apply to them too."""
         n_people = self.n[PEOPLE]
         rows = np.column_stack([np.concatenate(column.codes[PEOPLE:]) for column in self.columns]).astype(np.int32)
         numbers = distinct_rows(rows, [column.n_codes for column in self.columns])[1]
         seen = np.bincount(numbers[:n_people], minlength=int(numbers.max()) + 1)[numbers[n_people:]]
-        # Outsiders from which on it is no chance that all are rows of the source.
+        # From 20 outsiders on, chance does not explain that all of them are rows of the raw table.
         if len(seen) >= 20 and (seen > 0).all() and (seen == 1).mean() > 1 / 2:
             raise InvalidParameter(
                 "every row of the outsiders is a row of the raw table too, and mostly of one person there; outsiders "
@@ -290,16 +292,16 @@ def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequen
 
 
 def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
-    """Sensitive symbol of each row of the three tables, rare symbols pooled, and their number.
+    """Return the sensitive symbol of each row of the three tables, with rare symbols pooled, and their number.
 
-    People and people outside the data count alike, so that what is pooled says nothing of who is in it.
+    People in the data and outside it are counted together, so that the pooling does not reveal who is in the data.
     """
-    most = 8  # secrets that are told apart; the rarest are one
+    most = 8  # largest number of secrets; the rarest ones are pooled
     rows = []
     for column in columns:
         code = np.concatenate(column.codes)
         everybody = np.concatenate(column.codes[PEOPLE:])
-        # Secrets with an order and more values than this are asked whether they are above the median.
+        # For ordered secrets with more values than this, the question is whether they are above the median.
         if column.ranks is not None and len(np.unique(everybody)) > 10:
             middle = np.median(np.concatenate(column.ranks[PEOPLE:]))
             above = np.concatenate([side > middle for side in column.ranks])
@@ -313,16 +315,16 @@ def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
 
 
 def numeric_values(values: Any, name: str) -> Vector | None:
-    """Ordered values as numbers; None for categories."""
+    """Convert ordered values to numbers; None for categories."""
     if is_numeric(values.type):
         return as_numbers(values)
     return as_seconds(values, name)[0].astype(np.float64) if holds_dates(values.type) else None
 
 
 def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
-    """Values that each label stands for, shape (n_labels, 1 + n_values): missing first, then each value.
+    """Mask of the values that each label stands for, shape (n_labels, 1 + n_values), with missing first.
 
-    A label that says nothing stands for none. None where labels and values are too many.
+    A label that is not understood stands for no value. The result is None if there are too many labels and values.
     """
     if len(labels) * (1 + len(values)) > JOINT_CELLS:
         return None
@@ -353,7 +355,7 @@ def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
 
 
 def _is_in_interval(text: str, numbers: Vector, values: Any, name: str) -> Mask:
-    """Mask of numbers in an interval in usual notation, or equal to a single number."""
+    """Mask of numbers in an interval given in a usual notation, or equal to a single number."""
     for pattern, with_low, with_high in _INTERVALS:
         if (match := pattern.fullmatch(text)) is not None:
             ends = match.groupdict()

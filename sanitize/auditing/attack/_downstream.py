@@ -1,4 +1,4 @@
-"""Usefulness for analysts: models trained on the release, on the raw table, and on rows from its margins."""
+"""Usefulness of a release, by comparing models trained on the release, on the raw table and on generated rows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sanitize.tables.columns import UNSEEN, as_arrow, factorize, look_up
 from sanitize.tables.frame import Table
 from sanitize.tables.ordered import as_ordered, categories, is_ordered
 
-# Rows of a category that is a level of its own.
+# Least number of rows of a category with a level of its own.
 _LEAST_ROWS = 10
-# Rows that were released, their release, and rows apart.
+# Raw rows that were released, their release, and raw rows kept apart.
 _Part = tuple[Table, Table, Table]
 
 
@@ -32,29 +32,30 @@ _Part = tuple[Table, Table, Table]
 class Downstream(Told):
     """Accuracy of a model on unseen raw rows, trained on the release and on the raw table.
 
-    Areas under the ROC curve (AUC): the chance that of two rows, one with a value and one without, the model puts the
-    right one first; 0.5 is guessing. With more than two values, the mean over values against the rest by their share.
+    Accuracy is the area under the ROC curve (AUC): the chance that, of a row with a value and a row without, the model
+    ranks the right one first; 0.5 is guessing. With more than two values, it is the mean over values, each against all
+    others, weighted by their shares.
 
     Attributes
     ----------
     target : str
     question : str
-        What is predicted: the value of the target, or whether it is above its median.
+        Predicted question: the value of the target, or whether it is above its median.
     columns : tuple of str
         Columns the models see.
     raw, released, ignoring : float
-        AUC of the models trained on the raw table, on the release, and on rows printed without a look at any single
-        row, all on raw rows kept from them.
+        AUC of the models trained on the raw table, on the release, and on rows generated without looking at any single
+        row, all measured on raw rows that the models have not seen.
     own, own_interval : float and tuple of float, or None
-        AUC of a model that reads a released row and predicts the raw target of its own person; None where nobody knows
-        which row is whose.
+        AUC of a model that predicts the raw target of a person from the released row of the same person; None if it is
+        not known which row is whose.
     difference : float
-        released - raw, row by row on the same rows.
+        Difference ``released`` - ``raw`` on the same rows.
     interval : tuple of float
-        Of the difference, at ``confidence``.
+        Interval of the difference at ``confidence``.
     confidence : float
     n_rows : int
-        Rows the models were tested on.
+        Number of rows that the models were tested on.
     model : str
         Name of the classifier.
     """
@@ -77,19 +78,19 @@ class Downstream(Told):
 
     @property
     def table(self) -> tuple[tuple[str, str], tuple[tuple[str, float], ...]]:
-        """Head and rows of a section of the report."""
-        # A model learns nothing of a target that no column is related to.
+        """Head and rows of the report's table about models."""
+        # From rows without any relation between columns, a model learns nothing about the target.
         figures = {"the raw table": self.raw, "the release": self.released, "rows that ignore every relation": 0.5}
         return ("Model trained on", "AUC"), tuple(figures.items())
 
     @property
     def kept(self) -> float:
-        """Share of the raw model's accuracy beyond guessing that is kept by the release's model; 1 if there is none."""
+        """Share of the raw model's accuracy beyond guessing that the release's model keeps; 1 if there is none."""
         return (self.released - 0.5) / (self.raw - 0.5) if self.raw > 0.5 else 1.0
 
     @property
     def worse(self) -> bool:
-        """True if training on the release measurably hurts: the interval lies below 0."""
+        """True if a model trained on the release is measurably worse: the interval lies below 0."""
         return self.interval[1] < 0
 
     @property
@@ -99,10 +100,10 @@ class Downstream(Told):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """Comparison as sentences."""
+        """Sentences that compare the models."""
         low, high = self.interval
         verdict = "worse than" if self.worse else "better than" if low > 0 else "not measurably different from"
-        # Rows in random order are such rows themselves.
+        # If the order of released rows is random, they ignore single rows anyway.
         ignoring = "" if self.own is None else f", and rows that ignore every single row reach {self.ignoring:.3f}"
         sentences = (
             f"Predicting {self.question} for raw rows it has not seen, a model ({self.model}) trained on the raw table "
@@ -131,39 +132,38 @@ def downstream(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Downstream:
-    """Compare models trained on a release, on the raw table, and on rows made up without looking at single rows.
+    """Compare models trained on a release, on the raw table, and on rows generated without looking at single rows.
 
     All three predict a column for raw rows that none of them has seen: ``fresh`` ones, or the rows of a fold that the
-    sanitizer is fitted without. Where released rows stand in the order of the raw ones, a fourth figure is what a
-    released row says of its *own* raw target. That is what a release row by row is for: for anything else, rows of a
-    model of the table serve as well.
+    sanitizer is fitted without. If released rows are in the order of the raw rows, a fourth figure measures how well a
+    released row predicts its *own* raw target. Only this needs a release of single rows: for anything else, rows
+    generated by a model of the table serve as well.
 
     Parameters
     ----------
     df : pandas or polars DataFrame, or pyarrow Table
         The raw table.
     released : same kinds, or a sanitizer
-        Its release, or another table of the same columns. It holds
-        the target, or has its rows in the order of ``df``, which then gives their targets. A sanitizer is fitted anew
-        for each fold, on the other folds.
+        Release of the raw table, or another table with the same columns. It contains the target, or has its rows in the
+        order of ``df``, which then provides the targets. A sanitizer is fitted anew for each fold, on the other folds.
     target : str
-        Column to predict, not the sensitive one. Numbers and dates of more than 10 values are asked about their
-        median.
+        Column to predict, not the sensitive one. For numbers and dates with more than 10 values, models predict whether
+        they are above the median.
     columns : list of str, optional
-        Columns to predict from; by default all of the release but the target.
+        Columns to predict from; by default all columns of the release but the target.
     fresh : DataFrame or Table, optional
-        Rows of the source that were not released; needed with a release.
+        Raw rows of the same kind that were not released; required with a release.
     rows : {"shuffle", "keep"}
-        ``keep`` when the released rows stand in the order of ``df``.
+        ``keep`` if the released rows are in the order of ``df``.
     estimator : scikit-learn classifier, optional
-        With ``predict_proba``. It sees a number for each column: ordered ones as levels, others as their place by
-        frequency. By default gradient boosting.
+        Classifier with ``predict_proba``. It sees one number per column: the level of ordered values, or the position
+        by frequency of other values. Gradient boosting by default.
     cv : int
-        Number of folds, of a sanitizer and of what rows say of their own target.
+        Number of folds, for a sanitizer and for the prediction of each row's own target.
     confidence : float
         Of the interval.
     random_state : int
-        Seed of the folds and of made-up rows. It is not noise of a release.
+        Seed of the folds and of generated rows; no noise of a release depends on it.
 
     Returns
     -------
@@ -172,14 +172,14 @@ def downstream(
     Raises
     ------
     ColumnError
-        If a column is absent or printed as labels.
+        If a column is absent or released as labels.
     InvalidParameter
         If the target is constant or has too many values, or there are too few rows or no fresh ones.
 
     Notes
     -----
-    The interval is normal, from the differences of both models' AUC row by row [DDC]; folds share training rows, so
-    the error is the larger of that over rows and that over folds.
+    The interval is normal, from differences of both models' AUC terms row by row [DDC]. Folds share training rows, so
+    the standard error is the larger of the errors over rows and over folds.
 
     Examples
     --------
@@ -243,9 +243,10 @@ def downstream(
 def _compare_models(
     part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int, *, aligned: bool
 ) -> tuple[str, tuple[str, ...], Vector, Vector | None]:
-    """The question, the columns, and each row's AUC term for models on raw, released, made-up and own rows.
+    """Return the question, the columns, and each row's AUC terms for models on raw, released, generated and own rows.
 
-    The AUCs have the shape (3, n); those of a released row's own person are None where its place is not known.
+    The first three terms have the shape (3, n); the terms of a released row's own person are None if rows are not
+    aligned.
     """
     raw, released, fresh = part
     names = [name for name in released.names if name != target] if columns is None else list(columns)
@@ -264,14 +265,14 @@ def _compare_models(
             target,
         )
     encoders = [_Levels.learn(raw[name], name) for name in names]
-    # As many rows, written by a model of the raw ones in any order: they ignore their rows.
+    # As many rows, generated by a model of the raw rows and shuffled, so that they do not belong to single rows.
     table, words = {name: raw[name] for name in [*names, target]}, NoiseKey.from_seed(random_state)
     writer = LatentClassModel.fit(table, words)
     made_up = writer.decode(np.random.default_rng(random_state).permutation(writer.assign(table, words)), words)
     x, y = _encode_table(raw, encoders), answers.encode(raw)
     x_given = _encode_table(released, encoders, printed=True)
     y_given = answers.encode(released, printed=True) if is_printed else y
-    # Rows that ignore all others have no place beside somebody's target.
+    # Generated rows cannot be paired with a person's raw target.
     y_made = answers.encode(made_up) if is_printed else y
     x_apart, y_apart = _encode_table(fresh, encoders), answers.encode(fresh)
     learned = ((x, y), (x_given, y_given), (_encode_table(made_up, encoders), y_made))
@@ -293,11 +294,11 @@ def _compare_models(
 
 @dataclass(frozen=True, eq=False)
 class _Levels:
-    """Numbers for the values of a column: rank of a number, frequency order of a category."""
+    """Levels of a column's values: ranks of numbers, or categories in order of frequency."""
 
     name: str
     is_ordered: bool
-    values: Any  # ascending numbers, or categories that ten rows have
+    values: Any  # ascending numbers, or categories with at least ten rows
 
     @classmethod
     def learn(cls, column: Any, name: str) -> _Levels:
@@ -312,7 +313,7 @@ class _Levels:
 
     @property
     def missing(self) -> int:
-        """Level of missing values; the next one is for all other categories."""
+        """Level of missing values; the next level is for all other categories."""
         return len(self.values)
 
     @property
@@ -321,7 +322,7 @@ class _Levels:
         return self.missing + (1 if self.is_ordered else 2)
 
     def encode(self, column: Any) -> NDArray[np.intp]:
-        """Level of each row of any column of this name."""
+        """Return the level of each row of a column of this name."""
         arrow = as_arrow(column, self.name)
         if not self.is_ordered:
             values, codes = factorize(arrow, self.name)
@@ -345,7 +346,7 @@ class _Answers:
 
     @classmethod
     def learn(cls, table: Table, target: str) -> tuple[_Answers, str]:
-        """Answers learned from the raw table, and the question in words."""
+        """Learn the answers from the raw table; return them and the question in words."""
         most = 32
         levels = _Levels.learn(table[target], target)
         codes = levels.encode(table[target])
@@ -353,7 +354,7 @@ class _Answers:
         if (counts > 0).sum() < 2:
             raise InvalidParameter(f"target {target!r} has one value only, so there is nothing to predict")
         present = counts[: levels.missing]
-        # Ordered targets with more values than this are asked about their median.
+        # For ordered targets with more values than this, the question is whether they are above the median.
         if levels.is_ordered and len(present) > 10:
             middle = int(np.searchsorted(np.cumsum(present), present.sum() / 2))
             return cls(levels, min(middle, len(present) - 2), 2), f"whether {target!r} is above its median"
@@ -362,7 +363,7 @@ class _Answers:
         return cls(levels, None, levels.n_levels), f"{target!r}"
 
     def encode(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.int32]:
-        """Answer of each row of any table that has the column."""
+        """Return the answer of each row of a table that has the column."""
         codes = _row_levels(table, self.levels, printed=printed).astype(np.int32)
         if self.cut is None:
             return codes
@@ -375,7 +376,7 @@ def _encode_table(table: Mapping[str, Any], encoders: list[_Levels], *, printed:
 
 
 def _row_levels(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) -> NDArray[np.intp]:
-    """Level of each row in one column; refuse a release whose values are labels."""
+    """Return the level of each row in one column; refuse a release whose values are labels."""
     name = encoder.name
     labels = f"the release writes {name!r} in another way than the raw table has it, which no model can compare"
     try:
@@ -388,12 +389,12 @@ def _row_levels(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) ->
 
 
 def _areas(distribution: Vector, y: NDArray[np.int32]) -> Vector:
-    """One number per row, with the AUC as mean and its standard error as spread over √n [DDC].
+    """Return one term per row, whose mean is the AUC and whose deviation over √n is its standard error [DDC].
 
-    Σ over answers c of the share of c times AUC_c + (V - AUC_c) n / n_c: V is, for a row with c, the share of rows
-    without it that the model puts below, and for a row without, the share of rows with c above.
+    A term is the sum, over answers c, of the share of c times AUC_c + (V - AUC_c) n / n_c. For a row with c, V is the
+    share of rows without c that the model ranks below; for a row without c, it is the share of rows with c above.
     """
-    distribution = distribution.round(12)  # so that the last digits break no tie
+    distribution = distribution.round(12)  # so that rounding errors do not break ties
     n, areas, total = len(y), np.zeros(len(y)), 0.0
     for c, n_c in enumerate(np.bincount(y, minlength=distribution.shape[1])):
         if not 0 < n_c < n:

@@ -1,4 +1,4 @@
-"""Adversary who trains on rows: how well a classifier guesses S from the release."""
+"""Attack by an adversary who trains a classifier on released rows to guess S."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ def infer(
 ) -> InferenceAttack:
     """Train an adversary on released rows and measure how well she guesses S on unseen rows.
 
-    The V-information of the released columns about S [XZSSE]: the drop in log-loss of a bounded adversary below
-    that of the best constant guess fitted on the same folds. Its expectation never exceeds I(S;Y) by more than
-    (|S|-1) / (2 n_train). It is a lower bound on leakage: it can refute a budget, never certify one.
+    The result estimates the V-information of the released columns about S [XZSSE]: the reduction in log-loss of a
+    bounded adversary, compared with the best constant guess fitted on the same folds. Its expectation never exceeds
+    I(S;Y) by more than (|S|-1) / (2 n_train). It is a lower bound on leakage, which can refute a budget but never
+    certify one.
 
     Parameters
     ----------
@@ -56,17 +57,17 @@ def infer(
     sensitive : array-like of shape (n_rows,), or frame of n_rows
         True S of the same rows, in the same order. Several columns are one tuple.
     estimator : scikit-learn classifier, optional
-        It sees one 0/1 feature a frequent symbol (up to 64 a column) and the rank of numeric columns. By default a
-        mixture of the constant guess, logistic regression, a tree, and the frequencies of S beside each released
-        tuple, in shares learned on a quarter of the training rows.
+        Classifier that sees one 0/1 feature per frequent symbol (up to 64 per column) and the rank of numeric columns.
+        The default is a mixture of the constant guess, logistic regression, a tree, and the frequencies of S for each
+        released tuple, with weights learned on a quarter of the training rows.
     columns : list of str, optional
         The columns she uses; all by default.
     rows : {"shuffle", "keep"}
         ``keep`` when the release keeps the order of the rows: their positions are then features.
     numeric : {"symbols", "numbers"}
-        ``numbers`` shows ``estimator`` each numeric column as one feature, its value in standard units, as who takes
-        codes for quantities reads it. With a linear classifier that is a smaller class of adversaries, which
-        misses what is not monotone in the codes.
+        ``numbers`` shows ``estimator`` each numeric column as one feature, its value in standard units, as if codes
+        were quantities. With a linear classifier this is a smaller class of adversaries, which misses dependences that
+        are not monotone in the codes.
     cv : int
         Number of folds, stratified by S.
     weights : array-like of shape (n_rows,), optional
@@ -74,7 +75,7 @@ def infer(
     clusters : array-like of shape (n_rows,), optional
         Who each row belongs to, when people have several: their rows stay in one fold.
     confidence : float
-        Of the intervals, for example 0.95.
+        Confidence of the intervals, for example 0.95.
     random_state : int
         Seed of the folds. It is not noise of a release.
 
@@ -91,10 +92,10 @@ def infer(
 
     Notes
     -----
-    The interval is normal, from paired differences row by row, and is for the trained adversaries' gain on fresh
-    rows [BBJM]. Rows of one fold share an adversary, and folds share training rows, so the standard error is the
-    larger of two: over rows (over clusters, if given) and over folds. Groups' intervals are Bonferroni-adjusted.
-    Features take up to 256 bytes a row and column: of a very large table, attack a random sample of the rows.
+    The interval is normal, from paired differences row by row, and covers the trained adversaries' gain on fresh rows
+    [BBJM]. Rows of one fold share an adversary, and folds share training rows, so the standard error is the larger of
+    two: over rows (over clusters, if given) and over folds. Groups' intervals are Bonferroni-adjusted. Features take up
+    to 256 bytes per row and column; attack a random sample of the rows of a very large table.
 
     Examples
     --------
@@ -192,13 +193,13 @@ class GroupInference:
     symbol : str
         Label of the sensitive symbol. Internal.
     share : float
-        Weight of its rows.
+        Share of the symbol's rows, by weight.
     accuracy, prior_accuracy : float
-        Share of its rows guessed right, with and without the release.
+        Share of the symbol's rows guessed right, with and without the release.
     information : float
-        Mean gain in log-loss over its rows, in nats.
+        Mean gain in log-loss over the symbol's rows, in nats.
     interval : tuple of float
-        Of the information; all groups' intervals hold together at the confidence stated.
+        Interval of the information; the intervals of all groups hold together at the stated confidence.
     """
 
     symbol: str
@@ -211,34 +212,34 @@ class GroupInference:
 
 @dataclass(frozen=True)
 class InferenceAttack(Told):
-    """Gain of a trained adversary about S from released rows, measured on rows that she did not learn from.
+    """Result of a trained adversary: her gain about S from released rows, measured on rows she was not trained on.
 
     Attributes
     ----------
     gain : float
-        Mean over rows of log-loss of the best constant guess minus log-loss of the adversary, in nats. Negative
-        when she would have done better to ignore the release.
+        Mean over rows of log-loss of the best constant guess minus log-loss of the adversary, in nats. It is negative
+        if she would have done better by ignoring the release.
     standard_error : float
         Of the gain.
     interval : tuple of float
-        Two-sided interval at ``confidence`` of the V-information: what the trained adversaries gain on fresh rows, 0
-        when they would lose, because an adversary may always ignore the release.
+        Two-sided interval at ``confidence`` of the V-information: the trained adversaries' gain on fresh rows, or 0 if
+        they would lose, because an adversary may always ignore the release.
     accuracy, prior_accuracy : float
         Share of rows guessed right, and by the constant guess.
     accuracy_interval : tuple of float
-        Interval at ``confidence`` of the difference of the two.
+        Interval at ``confidence`` of the difference of both accuracies.
     log_loss, prior_log_loss : float
-        In nats a row.
+        Mean log-loss per row in nats.
     groups : tuple of GroupInference
-        The same for the rows of each sensitive symbol. Internal.
+        Results for the rows of each sensitive symbol. Internal.
     adversary : str
         Name of the classifier.
     columns : tuple of str
-        Released columns she saw.
+        Released columns that she saw.
     rows : str
-        ``shuffle``, or ``keep`` when she also saw the position of each row.
+        ``shuffle``, or ``keep`` if she also saw the position of each row.
     n_rows, n_effective : int, float
-        Rows, and (Σw)² / Σw²: how many rows of equal weight say as much.
+        Number of rows, and (Σw)² / Σw², the number of rows of equal weight that carry as much information.
     bias : float
         Upper bound (|S|-1) / (2 n_train) on how far the expected gain may exceed I(S;Y), in nats.
     """
@@ -262,12 +263,12 @@ class InferenceAttack(Told):
 
     @property
     def information(self) -> float:
-        """V-information in nats: the gain, 0 where it is negative."""
+        """V-information in nats: the gain, or 0 if the gain is negative."""
         return max(0.0, self.gain)
 
     @property
     def learns(self) -> bool:
-        """True if the release reveals anything to her: the interval lies above 0."""
+        """True if the release measurably reveals something to her: the interval lies above 0."""
         return self.interval[0] > 0
 
     @property
@@ -288,7 +289,7 @@ class InferenceAttack(Told):
         )
 
     def to_text(self) -> str:
-        """Return the sentences of `summary`, and one line for the rows of each sensitive symbol, by number."""
+        """Return the sentences of `summary`, and one line per sensitive symbol, which is shown by number."""
         groups = [
             f"  sensitive symbol {i} of {len(self.groups)}: right in {percent(group.accuracy)} of its rows "
             f"({percent(group.prior_accuracy)} without), gain {figure(group.information)} nats "

@@ -1,4 +1,4 @@
-"""Judgement of a file by attacks on the people it was made from, compared with people outside the data."""
+"""Judgement of a released file by attacks on the people in the data, compared with people outside it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sanitize.report import ClaimVerdict as ClaimVerdict
 from sanitize.report import Judgement as Judgement
 from sanitize.tables.frame import Table
 
-# Shares of the rows that a group may be, and the fewest rows of one.
+# Sizes of groups as shares of the rows, and the fewest rows of a group.
 _GROUPS, _FEWEST = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01), 20
 
 
@@ -46,44 +46,45 @@ def judge(
 ) -> Judgement:
     """Attack a released table, whoever made it, and report the strongest of a family of attacks.
 
-    A figure about people means little by itself: a tenth of the rows of a census recur by chance, and who knows five
-    columns guesses a secret well with no table at all. So each attack is tried on people in the data and on as many
-    outsiders, people who were never in it. What it finds of people in the data only, the release gives away.
+    A figure about people means little by itself: a tenth of the rows of a census recur by chance, and an attacker who
+    knows five columns guesses a secret well without any release. So each attack is tried on people in the data and on
+    as many outsiders, who were never in the data. Only a difference between the two groups is due to the release.
 
     Parameters
     ----------
     released : pandas or polars DataFrame, pyarrow Table or two-dimensional array, or a sanitizer
-        What is handed out. A sanitizer is fitted anew without the outsiders, and its release of all others is judged: a
-        twin of the one that uses all rows. Intervals and sets of values (``[20, 30)``, ``20-29``, ``{A, B}``,
-        ``130**``, ``*``) are understood; what cannot be compared is left out, and named.
+        Released table. A sanitizer is fitted anew without the outsiders, and its release of all other rows is judged,
+        as a twin of the release that uses all rows. Intervals and sets of values (``[20, 30)``, ``20-29``, ``{A, B}``,
+        ``130**``, ``*``) are understood; columns that cannot be compared are left out, and named in the result.
     source : same kinds
         The rows that the release was made from, and no others.
     outsiders : same kinds, optional
-        Rows of the same kind of people that were put aside at random before anything was made. Without them there are
-        figures and no verdict, but of a sanitizer: then a tenth of the source's rows is put aside.
+        Rows of similar people that were set aside at random before the release was made. Without outsiders there are
+        figures but no verdict; for a sanitizer, a tenth of the source's rows is set aside instead.
     sensitive : str or list of str
-        By default the sanitizer's.
+        Sensitive columns; by default those of the sanitizer.
     public : list of str, optional
-        Columns that are compared; all that the release and the source have by default.
+        Columns to compare; by default all columns that the release and the source share.
     rows : {"shuffle", "keep"}
-        ``keep`` where row i of the release is made from row i of the source: then groups of rows that reveal the secret
-        are looked for too.
+        ``keep`` if row i of the release is made from row i of the source; groups of rows that reveal the secret are
+        then searched for too.
     half : list of str, optional
-        Columns that are one of the two halves of linkability, the others being the other; by default columns are dealt
-        in turn by how much each tells.
+        Columns of the first half for the attack on linkability; all others are the second half. By default columns are
+        dealt to both halves in turn, in order of entropy.
     earlier : same kinds, optional
-        A release of the same table that was handed out before: the difference of both is attacked.
+        Earlier release of the same table; the difference between both releases is attacked too.
     releaser : sanitizer or callable, optional
-        What made the release, as a function from a table to a release. It is run 16 times on tables that have half of
-        the attacked people in them: the strongest attack on membership that is known.
+        Program that made the release, as a function from a table to a release. It is run 16 times on tables that
+        contain half of the attacked people, for the strongest known attack on membership.
     attacks : sequence of Attack
-        Attacks of your own, added to the family.
+        Your own attacks, which are added to the family.
     excess : float
-        Difference between people in the data and outsiders, as a share, that is allowed; a copy of one row is not.
+        Allowed difference between people in the data and outsiders, as a share; a copy of a single row is never
+        allowed.
     at_most : float, optional
-        How many times as likely a group of released rows may make a secret; needs ``rows="keep"``.
+        Largest number of times as likely that a group of released rows may make a secret; needs ``rows="keep"``.
     confidence : float
-        Of all intervals together.
+        Confidence of all intervals together.
     random_state : int
         Seed of the choices of people, outsiders and columns.
 
@@ -100,14 +101,14 @@ def judge(
 
     Notes
     -----
-    Attacks are not told who is in the data: both kinds of targets come to them mixed. Where the release has nothing to
-    do with its people the labels are exchangeable, so dealing them anew 1,999 times gives the distribution of the
-    largest studentized difference of the whole family, whatever the attacks compute. Its quantile widens all
-    intervals, which hold together, and their lower ends exceed 0 with a probability of at most ``1 - confidence`` in
-    such a release.
+    Attacks do not know who is in the data, because both kinds of targets are mixed. If the release does not depend on
+    which of the targets are in the data, the labels are exchangeable, so permuting them 1,999 times gives the
+    distribution of the largest studentized difference over the whole family, whatever the attacks compute. All
+    intervals are widened by its quantile, so they hold together, and for such a release their lower ends exceed 0 with
+    probability at most ``1 - confidence``.
 
-    Rows of the same population, by which distances and densities are calibrated (the ratio of [DOMIAS]), are the mixed
-    targets themselves.
+    Distances and densities are calibrated by rows of the same population (the ratio of [DOMIAS]), for which the mixed
+    targets themselves are used.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def judge(
 
 
 def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, Any, Any]:
-    """Release by a sanitizer that has not seen the people outside the data, the rows behind it, and those people."""
+    """Return the release of a sanitizer that has not seen the outsiders, the rows behind it, and the outsiders."""
     if outsiders is None:
         table = Table.from_native(source)
         dealt = np.random.default_rng(whole_number("random_state", seed, 0)).permutation(table.n_rows)
@@ -192,8 +193,8 @@ def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, 
 def _lift_of_groups(released: Any, tables: ComparedTables, level: float, rng: np.random.Generator) -> float | None:
     """Lower bound of the largest lift of a sensitive value in any group of released rows.
 
-    Groups are the rows with the largest chance of each secret, by what an adversary learned from half of the rows; they
-    are bounded on the other half, all together.
+    Groups are the rows with the largest chance of each secret according to an adversary trained on half of the rows.
+    Their lifts are bounded on the other half, all at once.
     """
     codes = tables.secret[PEOPLE]
     halves = np.array_split(rng.permutation(len(codes)), 2)

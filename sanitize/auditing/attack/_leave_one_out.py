@@ -1,4 +1,4 @@
-"""Adversary who guesses each row from all others: information of released symbols about S, in closed form."""
+"""Attack by an adversary who guesses S of each row from all other rows, in closed form."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from sanitize.tables.frame import Table
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Information about a row in the counts of S for its released tuple without that row, in nats.
+    """Information about S of a row in the counts of S for its released tuple, without that row, in nats.
 
     Attributes
     ----------
     gain : float
         Mean over rows of the log-loss of guessing from the frequencies of S among the other rows, minus that of the
-        table adversary. Negative where she would have done better to ignore the release.
+        table adversary. It is negative if she would have done better by ignoring the release.
     standard_error : float
-        Of the gain, over rows.
+        Standard error of the gain, over rows.
     interval : tuple of float
         Normal interval of the gain at ``confidence``.
     plug_in : float
-        I(S;Y) of the rows' own frequencies: too large by about as much as the gain is too small.
+        I(S;Y) under the rows' own frequencies, which is too large by about as much as the gain is too small.
     bias : float
-        log((n - 1 + |S|) / n): the expected gain exceeds I(S;Y) by no more.
+        Largest excess of the expected gain over I(S;Y), log((n - 1 + |S|) / n).
     columns : tuple of str
         Released columns she saw.
     confidence : float
     n_rows, n_tuples : int
-        Rows, and different tuples among them.
+        Numbers of rows and of distinct tuples among them.
     """
 
     gain: float
@@ -56,12 +56,12 @@ class LeaveOneOut:
 
     @property
     def middle(self) -> float:
-        """Mean of gain and plug-in, whose biases nearly cancel: an estimate of the population's I(S;Y), not a bound."""
+        """Mean of the gain and the plug-in, whose biases nearly cancel: an estimate of I(S;Y), not a bound."""
         return (self.gain + self.plug_in) / 2
 
     @property
     def learns(self) -> bool:
-        """True if the release reveals anything to her: the interval lies above the possible bias."""
+        """True if the release measurably reveals something to her: the interval lies above the possible bias."""
         return self.interval[0] > self.bias
 
     def __str__(self) -> str:
@@ -77,11 +77,11 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """Guess S of each row from the counts of S for its released tuple in all other rows.
 
-    The adversary of `infer` that knows nothing but counts, without folds, seed or model: with n(s, y) rows of tuple y,
-    |S|/2 rows shrink the frequencies of the others, (n(s, y) - 1 + q |S|/2) / (n(y) - 1 + |S|/2), to the best constant
-    guess q from all other rows, one added to each symbol. Every row is judged by n - 1 others, so the expected gain is
-    exactly that of a table of n - 1 rows on a fresh row, and never exceeds I(S;Y) by more than log((n - 1 + |S|) / n).
-    It costs two passes over the rows.
+    Unlike the adversary of `infer`, she uses only counts, without folds, seed or model. For a row with tuple y she
+    guesses s with probability (n(s, y) - 1 + q |S|/2) / (n(y) - 1 + |S|/2): the frequency in the other rows with this
+    tuple, shrunk by |S|/2 rows towards the best constant guess q from all other rows, with one added to each symbol.
+    Every row is judged by n - 1 others, so the expected gain is exactly that of a table of n - 1 rows on a fresh row,
+    and never exceeds I(S;Y) by more than log((n - 1 + |S|) / n). The attack takes two passes over the rows.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def leave_one_out(
     columns : list of str, optional
         The columns she uses; all by default.
     confidence : float
-        Of the interval.
+        Confidence of the interval.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def leave_one_out(
 
     Notes
     -----
-    A person with several rows is left out with one of them only, and the others give her away: take one row each.
+    If a person has several rows, only one of them is left out and the others reveal her secret; use one row per person.
 
     Examples
     --------
@@ -144,9 +144,9 @@ def leave_one_out(
 
 
 def _gains(counts: NDArray[np.int64]) -> Vector:
-    """Reduction of log-loss of a row with tuple y and symbol s, shape (n_y, n_s); 0 where there is none."""
+    """Reduction of log-loss for a row with tuple y and symbol s, shape (n_y, n_s); 0 if there is no such row."""
     n, n_s = int(counts.sum()), counts.shape[1]
-    constant = counts.sum(axis=0) / (n - 1 + n_s)  # one row of s is left out, and one added
+    constant = counts.sum(axis=0) / (n - 1 + n_s)  # minus the row left out, plus 1 added to each symbol
     strength = n_s / 2
     remaining = counts.sum(axis=1, keepdims=True) - 1
     guess = (np.maximum(counts - 1, 0) + strength * constant) / (remaining + strength)

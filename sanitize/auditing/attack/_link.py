@@ -1,4 +1,4 @@
-"""Linkage: an adversary with a table of named people looks for their rows in a release."""
+"""Linkage attack, in which an adversary with a table of named people looks for their rows in a release."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from sanitize.tables.frame import Table
 
 @dataclass(frozen=True)
 class Linkage:
-    """Success of finding people in one table.
+    """Success of an adversary in finding people's rows in one table.
 
     Attributes
     ----------
     unique : float
-        Share of her people for whom exactly one row of the table is possible.
+        Share of the people for whom exactly one row of the table is possible.
     expected : float
-        Mean over her people of the Bayes matcher's own chance of naming the right row, given that they are in.
+        Mean over the people of the Bayes matcher's own estimate of her chance to name the right row, if they are in.
     observed : float or None
-        Mean chance that she names the row that is truly theirs (she draws among equally likely rows); None when
-        the true rows were not given.
+        Mean chance that she names the true row (she draws among equally likely rows); None if the true rows were not
+        given.
     """
 
     unique: float
@@ -41,19 +41,19 @@ class Linkage:
 
 @dataclass(frozen=True)
 class LinkAttack(Told):
-    """Re-identification by linkage, in the raw table and in the release.
+    """Result of a linkage attack: re-identification in the raw table and in the release.
 
     Attributes
     ----------
     before, after : Linkage
-        In the raw columns and in the release.
+        Success in the raw columns and in the release.
     chance : float
         Success of a guess at random, 1 / n_rows.
     columns : tuple of str
         Columns that she knows of her people.
     n_targets, n_unknown, n_rows : int
-        People she looks for, those of them whose symbols occur nowhere in the raw table (never found), and rows
-        of the release.
+        Number of people she looks for, number of these whose symbols do not occur in the raw table (never found), and
+        number of rows of the release.
     """
 
     before: Linkage
@@ -89,24 +89,24 @@ def link(
     on: Sequence[str] | None = None,
     positions: ArrayLike | None = None,
 ) -> LinkAttack:
-    """Measure the chance that somebody with a table of named people finds their rows in a release.
+    """Measure the chance that an adversary with a table of named people finds their rows in a release.
 
-    She knows the channel, the frequencies of X, and the true x of her target (or some columns of it). To her the
-    row j is the target's with probability proportional to P(y_j|x) / P(y_j), the other rows being draws from P_X;
-    she names the likeliest row. The order of rows tells her nothing here: see `infer` with ``rows="keep"``.
+    She knows the channel, the frequencies of X, and the true x of her target (or some columns of x). For her, row j is
+    the target's with probability proportional to P(y_j|x) / P(y_j), if the other rows are draws from P_X; she names the
+    likeliest row. She does not use the order of rows; for that see `infer` with ``rows="keep"``.
 
     Parameters
     ----------
     original : DataFrame, pyarrow Table or array
         The raw table, for the frequencies of X.
     released : the same kind of table
-        What was released of it.
+        Release of the raw table.
     channel : Channel
-        From the symbols of X to what is printed, for example ``sanitizer.channel_``.
+        From the symbols of X to released symbols, for example ``sanitizer.channel_``.
     known : the same kind of table, optional
-        Her table; the original by default: somebody who knows everybody in it.
+        Her table of people; by default the original table, for an adversary who knows everybody in it.
     on : list of str, optional
-        Columns that she matches on: those of the channel's inputs that ``known`` has, by default.
+        Columns that she matches on; by default the columns of the channel's inputs that ``known`` has.
     positions : array-like of int, optional
         Row of ``released`` that truly belongs to each row of ``known``; gives the observed success.
 
@@ -150,7 +150,7 @@ def link(
     decoded = inputs.decode(np.arange(len(inputs), dtype=np.int32))
     groups = Alphabet.from_table(decoded, names)
     share = np.bincount(x, minlength=len(inputs)) / len(x)
-    # Row g of `within` is P(x|g): what she believes of x when she knows only some of its columns.
+    # Row g of `within` is P(x|g): her belief about x if she knows only some columns of x.
     group_of = groups.encode(decoded)
     within = sparse.csr_array((share, (group_of, np.arange(len(inputs)))), shape=(len(groups), len(inputs)))
     mass = np.bincount(group_of, share, len(groups))
@@ -180,10 +180,10 @@ def _linkage(
     targets: NDArray[np.int32],
     true: NDArray[np.int64] | None,
 ) -> Linkage:
-    """Success of a matcher who believes in a row with symbol y in proportion to P(y|g) / P(y)."""
+    """Compute the success of a matcher who believes in a row with symbol y in proportion to P(y|g) / P(y)."""
     counts = np.bincount(rows, minlength=len(p_y))
     present = counts > 0
-    # A released symbol of probability 0 under the channel cannot be anybody's row.
+    # A released symbol of probability 0 under the channel belongs to nobody.
     inverse = np.divide(1.0, p_y, out=np.zeros_like(p_y), where=present & (p_y > 0))
     odds = sparse.csr_array(believed * inverse[None, :])
     odds.eliminate_zeros()

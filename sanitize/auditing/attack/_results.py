@@ -1,4 +1,4 @@
-"""Results of all attacks of a family on one scene: figures, simultaneous intervals, and words."""
+"""Results of all attacks of a family on one scene, with figures, simultaneous intervals and words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def try_attacks(
     for k, (place, surest, _) in enumerate(parts):
         attack = tried[place]
         people, outsiders = float(differences.people[k]), float(differences.outsiders[k])
-        if attack.figure == "ranking":  # only the difference says something
+        if attack.figure == "ranking":  # only the difference is meaningful
             people, outsiders = 0.5 + people - outsiders, 0.5
         interval = max(-1.0, float(differences.low[k])), min(1.0, float(differences.high[k]))
         result = _result(attack, n, surest, people, outsiders, interval, float(differences.chance[k]), excess)
@@ -79,7 +79,7 @@ def _result(
 
 
 def _is_sharper(accusation: AttackResult, first: AttackResult) -> bool:
-    """Return whether one accusation refutes the promise where the ranking or another accusation does not."""
+    """Return whether an accusation refutes the promise more clearly than the ranking or another accusation."""
     if accusation.status != "more" or accusation.interval is None or first.interval is None:
         return False
     return first.status != "more" or (first.surest is not None and accusation.interval[0] > first.interval[0])

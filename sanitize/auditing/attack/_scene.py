@@ -1,8 +1,8 @@
-"""Material of an attack: a release, targets of unknown membership, and rows to learn from.
+"""Input of an attack: a release, targets of unknown membership, and rows to learn from.
 
-No attack is told which targets are in the data. So whatever an attack computes, the two kinds of targets are
-exchangeable wherever the release has nothing to do with its people, and a difference of them is tested by dealing the
-labels anew.
+Attacks do not know which targets are in the data. So, whatever an attack computes, both kinds of targets are
+exchangeable if the release does not depend on who is in the data, and a difference between them is tested by permuting
+the labels.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from sanitize.tables.keys import distinct_rows
 
 Rows = NDArray[np.integer[Any]]
 
-# The three tables of a scene, in the order in which its columns have them.
+# Positions of the targets and of other people in the tables of a scene; the release comes first.
 TARGETS, OTHERS = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A release, targets, and people who are not targets.
+    """Input of an attack: a release, targets, and people who are not targets.
 
     Attributes
     ----------
@@ -41,19 +41,19 @@ class Scene:
         Number of the sensitive symbol of each row of the three tables.
     n_secrets : int
     is_printed : bool
-        The release has all sensitive columns; if not, ``secret`` says nothing of its rows.
+        True if the release has all sensitive columns; if not, ``secret`` does not describe its rows.
     n : tuple of int
-        Rows of the release, targets, other people.
+        Number of rows of the release, of targets, and of other people.
     n_each : int
-        Targets of a side: people in the data, and as many outside it.
+        Number of targets of each kind: people in the data, and as many outside it.
     seed : int
-        Of random choices.
+        Seed of random choices.
     half : sequence of str or None
-        Columns of one of the halves that are linked.
+        Columns of one of the two halves of a record that the attack on linkability links.
     earlier : Scene or None
-        An earlier release of the same table with the same targets.
+        Scene of an earlier release of the same table with the same targets.
     release_again : callable or None
-        Takes a mask of targets; makes a release of these and of all other people, and returns its scene.
+        Function that takes a mask of targets, releases these and all other people, and returns the scene.
     """
 
     columns: tuple[Column, ...]
@@ -83,7 +83,7 @@ class Scene:
         return cls(columns, secrets, secret, tables.n_secrets, tables.is_printed, n, len(targets[0]), **more)
 
     def rng(self, name: str) -> np.random.Generator:
-        """Random numbers for one attack, independent of other attacks."""
+        """Return a random generator for one attack, independent of other attacks."""
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
@@ -99,10 +99,10 @@ class Scene:
         return self.search.find(TARGETS)
 
     def combinations(self, columns: Sequence[Column], cuts: int | None = None) -> tuple[Rows, Rows, Rows]:
-        """Code of each target's combination of values, and its counts among released rows and targets.
+        """Return codes of the targets' combinations of values, and counts of each code in the release and targets.
 
-        Released rows with an interval or a set are nobody's and do not count. With ``cuts``, numbers are compared in
-        so many groups of equally many released rows.
+        Released rows with an interval or a set match no person and do not count. With ``cuts``, numbers are compared in
+        that many groups of equally many released rows.
         """
         whole = np.flatnonzero(~np.any([column.is_set for column in columns], axis=0))
         parts, sizes = [], []
@@ -121,12 +121,12 @@ class Scene:
         Parameters
         ----------
         beliefs : ndarray of float, shape (n_targets, n_secrets)
-            How strongly each secret is believed of each target; only the order within a column counts.
+            Strength of the belief that each target has each secret; only the order within a column counts.
 
         Returns
         -------
         ndarray of float, shape (n_targets,), or None
-            By the target's own secret, ties counting half; None where all targets have the same one.
+            Chance for each target's own secret, with ties counting half; None if all targets have the same secret.
         """
         truth = self.secret[TARGETS]
         right = np.empty(len(truth))

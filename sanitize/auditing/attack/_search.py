@@ -1,8 +1,8 @@
-"""Search for released rows near targets: in all columns, in halves, and in a few that an adversary knows.
+"""Search for released rows near targets, in all columns, in halves, and in a few columns that an adversary knows.
 
-Two rows are as far apart as their columns are together: 1 where categories differ, the difference of ranks of numbers,
-1 where a value is outside a printed interval or set. Of rows that are equally near the first one in a random order is
-taken, which is the same for every target.
+The distance of two rows is the sum over columns: 1 if categories differ, the difference of ranks for numbers, and 1 if
+a value is outside a released interval or set. Of several equally near rows, the first in a random order is used; the
+order is the same for every target.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from sanitize.tables.keys import distinct_rows
 
 Rows = NDArray[np.integer[Any]]
 
-# Columns that the adversary knows of her target, at most; columns and printed rows that she chooses them by.
+# Largest number of columns that the adversary knows, and numbers of columns and released rows used to choose them.
 _KNOWN, _MOST_COLUMNS, _MOST_ROWS = 5, 30, 20_000
-# Targets of each side that are searched for at most; comparisons of values for all of them together.
+# Largest number of targets of each kind, and of comparisons of values for all targets together.
 _MOST_TARGETS, _MOST_COMPARISONS = 10_000, 10_000_000_000
-# Other targets that a target is compared with at most, and how many of them make a neighbourhood.
+# Largest number of other targets that a target is compared with, and the number that make a neighbourhood.
 _MOST_POPULATION, _NEIGHBOURHOOD = 4_000, 10
-# Targets that one thread searches for before it reports.
+# Targets that a thread searches for between reports of progress.
 _BATCH = 64
 
 
@@ -47,15 +47,15 @@ class Neighbours:
     nearest : ndarray of int
         Distance of the nearest released row in all columns.
     population : ndarray of int
-        Distance of the nearest other target: how near rows of the same population are.
+        Distance of the nearest other target, which shows how near rows of the same population are.
     within, expected : ndarray of float
-        Share of the released rows that are at most as far as the tenth nearest other target, and share of the targets.
+        Share of the released rows, and of the targets, that are at most as far as the tenth nearest other target.
     row, known_row : ndarray of int
-        Row of the release that is nearest in all columns, and in the known ones.
+        Row of the release that is nearest in all columns, and in the known columns.
     linked : ndarray of bool
-        Both halves of the columns lead to the same released row.
+        True if both halves of the columns lead to the same released row.
     secrets, known_secrets : ndarray of float, shape (n_targets, n_secrets)
-        How often each sensitive symbol stands in the rows that are nearest in all columns, and in the known ones.
+        Counts of each sensitive symbol in the rows that are nearest in all columns, and in the known columns.
     """
 
     nearest: Rows
@@ -78,13 +78,13 @@ class Neighbours:
 
 
 class Search:
-    """Distinct released rows in random order, frequent ones early, and the columns to search by.
+    """Index for searches: distinct released rows in random order, frequent ones early, and the columns to search by.
 
     Attributes
     ----------
     side_columns, halves : list of int, two lists of int
-        Columns that together tell most released rows apart; and all columns, those of one half and the others, by
-        default dealt in turn by how much each tells.
+        Columns that together identify most released rows; and all columns in two halves, by default dealt in turn in
+        order of entropy.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ def _distances(
 
 
 def _most_identifying(codes: NDArray[np.int64], sizes: Sequence[int], by_entropy: Sequence[int]) -> list[int]:
-    """Columns that together identify most rows, added one by one."""
+    """Choose columns that together identify most rows, one by one."""
     identifying: list[int] = []
     together = np.zeros(len(codes), np.int64)
     while len(identifying) < min(_KNOWN, max(1, len(sizes) - 1)):
@@ -195,7 +195,7 @@ def _most_identifying(codes: NDArray[np.int64], sizes: Sequence[int], by_entropy
 
 
 def _distance_codes(column: Column, side: int = RELEASED) -> NDArray[Any]:
-    """Codes or ranks of one table for distances; a released interval or set gets its own code."""
+    """Return the codes or ranks of one table for distances; a released interval or set gets its own code."""
     if column.ranks is not None:
         return column.ranks[side]
     return column.codes[side] if column.labels is None or side != RELEASED else column.labels

@@ -1,8 +1,8 @@
-"""Differences between people in the data and outside it, for all attacks at once, by permuting the labels.
+"""Test of differences between people in the data and outside it, for all attacks at once, by permuting the labels.
 
-Where the release has nothing to do with its people, the labels of the targets are exchangeable. So the largest of all
-studentized differences is one of as many equally likely ones as there are deals of the labels, whatever the attacks
-compute and however they depend on one another: the test of all of them together keeps its level exactly.
+If the release does not depend on who is in the data, the labels of the targets are exchangeable. Then the largest of
+all studentized differences is equally likely to be that of any permutation of the labels, whatever the attacks compute
+and however they depend on each other, so the joint test of all attacks keeps its level exactly.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 from sanitize._util.checks import Mask, Vector
 
-# Deals of the labels, and how many of them are held in memory at a time.
+# Number of permutations of the labels, and number held in memory at a time.
 _DEALS, _BLOCK = 1999, 50
 
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences of means, with simultaneous intervals.
+    """Differences between the means of both kinds of targets, with simultaneous intervals.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Differences:
     low, high : ndarray of float
         Ends of the intervals of the differences.
     chance : ndarray of float
-        Chance that any of the attacks finds so large a difference where the release has nothing to do with its people.
+        Chance that any of the attacks finds so large a difference if the release does not depend on who is in the data.
     """
 
     people: Vector
@@ -40,22 +40,22 @@ class Differences:
 
 
 def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Generator) -> Differences:
-    """Compare the means of both kinds of targets; with probability ``level`` at most, any interval errs.
+    """Compare the means of both kinds of targets; with probability at least 1 - ``level`` all intervals hold.
 
     Parameters
     ----------
     values : ndarray of float, shape (n_targets, n_values)
     is_person : ndarray of bool, shape (n_targets,)
-        As many are as are not.
+        True for people in the data, who are half of the targets.
     level : float
     rng : numpy.random.Generator
 
     Notes
     -----
-    The critical number c is the quantile of the largest |t| over the deals. The variance that an interval has is
-    widened by (c h / 2)^2 and its upper end by c^2 h / 2, where h is the most that one target changes: so few hits, or
-    none, do not make an interval too short. For shares that is enough at any number of targets, by summation over all
-    outcomes.
+    The critical value c is the quantile of the largest |t| over the permutations. The variance of an interval is
+    increased by (h c / 2)^2 and its upper end by c^2 h / 2, where h is the largest change of a mean by one target, so
+    that few hits, or none, do not make an interval too short. For shares this is enough for any number of targets, as
+    summation over all outcomes shows.
     """
     n = int(is_person.sum())
     powers = np.concatenate([values, values**2], axis=1)
@@ -68,8 +68,8 @@ def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Genera
             n - 1, 1
         )
         spread, difference = np.maximum(spread, 0), means[..., :k] - other_means[..., :k]
-        # Without spread there is no difference but for rounding, or every target of one kind is hit and none of the
-        # other.
+        # Without spread, either there is no difference up to rounding, or all targets of one kind and none of the other
+        # are hit.
         error = np.sqrt(np.maximum(spread, (values.max(axis=0, initial=0) / n) ** 2 / 4))
         t = np.divide(difference, error, out=np.zeros_like(difference), where=np.abs(difference) > 1e-12)
         return difference, spread, t
@@ -81,9 +81,10 @@ def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Genera
         largest[start : start + len(t)], smallest[start : start + len(t)] = t.max(axis=1), -t.min(axis=1)
     sums = powers[is_person].sum(axis=0)
     difference, spread, t = studentize(sums)
-    # The place of the critical deal: as many deals as the level allows are larger, this one included.
+    # Position of the critical permutation: the level gives the share of permutations that are at least as large.
     place = min(_DEALS - 1, int(np.ceil((1 - level) * (_DEALS + 1))) - 1)
-    # Where hardly a target is hit, deals say too little: the number of two normal differences is the least.
+    # If hardly any target is hit, permutations are too coarse, so c is at least the normal quantile for two
+    # differences.
     c = max(np.sort(np.maximum(largest, smallest))[place], NormalDist().inv_cdf(1 - level / 4))
     hit = np.maximum(1, values.max(axis=0, initial=0)) / n
     half = c * np.sqrt(spread + (c * hit / 2) ** 2)

@@ -1,4 +1,4 @@
-"""Verification of a released file against its original table and policy: contents, draws, and leftovers."""
+"""Verification of a released file against its original table and policy: contents, random draws, and leftovers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical form of a released file: the bytes that this library writes for its rows."""
+"""Canonical form of a released file, the bytes that this library writes for its rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from sanitize.tables.files.source import Source, reading
 
 
 def write_canonical(released: Source, target: Path, out: Outputs) -> list[bytes]:
-    """Write the rows of a release anew, and return the summaries in its files.
+    """Write the rows of a release in canonical form, and return the summaries in its files.
 
-    Metadata, unused dictionary values, statistics, odd row groups, pages and leftovers of the file that was given are
-    not in the one that is written; nor is anything else that is in a folder.
+    The written file contains no metadata, unused dictionary values, statistics, odd row groups, pages or leftovers of
+    the given file, and a written folder contains no other files.
     """
     if isinstance(released, CsvSource):
         with out.file(target) as stream:
@@ -77,8 +77,8 @@ def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
 
 
 def summary_fault(summaries: list[bytes], expected: dict[str, Any]) -> str:
-    """Describe a fault of the summaries in the files; empty if they agree with the design made again."""
-    for packed in filter(None, summaries):  # frames are written without one
+    """Describe a fault of the summaries in the files; empty if they agree with the repeated design."""
+    for packed in filter(None, summaries):  # files written from data frames have no summary
         if len(packed) > 1 << 16:
             return "a summary is larger than any that sanitize writes"
         try:
@@ -94,7 +94,7 @@ def summary_fault(summaries: list[bytes], expected: dict[str, Any]) -> str:
             return f"a summary has {len(strange)} entries that no release has"
         for key, value in summary.items():
             wanted = expected[key]
-            if key == "sanitize":  # the version that wrote the file, which need not be this one
+            if key == "sanitize":  # version that wrote the file, perhaps another one
                 version = r"\d{1,3}(\.(\d{1,4}|dev\d{1,4})){1,3}((a|b|rc)\d{1,2})?"
                 is_true = isinstance(value, str) and re.fullmatch(version, value) is not None
             else:

@@ -1,9 +1,9 @@
-"""Papers of a release, made and checked: Croissant 1.1 metadata of the released file, and an in-toto statement.
+"""Papers of a release: making and checking Croissant 1.1 metadata of the released file and an in-toto statement.
 
-The statement names the released files, and the policy, report and channel that belong to them, each by its SHA-256, and
-the metadata by their name alone: licence and authors are still to be added there. All but the released files lie in one
-folder with it, so that whoever gets the folder can check it offline: that the files it names are those that are there,
-and say what is true.
+The statement names the released files and their policy, report and channel, each with its SHA-256 digest. It names the
+metadata without a digest, because licence and authors are added there later. All papers lie in the folder of the
+statement, so that a recipient of the folder can check offline that the named files are unchanged and that their
+statements are true.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from sanitize.tables.files.csv import CsvSource
 from sanitize.tables.files.open import open_source, to_path
 from sanitize.tables.files.source import Source, read_small_file
 
-# Names that other tools read these files by: an in-toto statement, what it is about, and the version of Croissant.
+# Identifiers by which other tools recognise these files: an in-toto statement, its predicate, and the version of
+# Croissant.
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:x-sanitize:release:1"
 CROISSANT = "http://mlcommons.org/croissant/1.1"
-# What a statement may name beside the released files.
+# Kinds of papers that a statement may name in addition to the released files.
 PAPERS = ("policy", "report", "channel", "croissant")
 GROWING = "croissant"
 
@@ -41,10 +42,10 @@ GROWING = "croissant"
 def make_croissant(
     released: Path, name: str, description: str, date: str | None = None, tables: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Make Croissant 1.1 metadata of a released file or folder: files with digests, columns with types.
+    """Return Croissant 1.1 metadata of a released file or folder: files with digests, and columns with types.
 
-    Each of the tables of a folder has records of its own. Licence, address, author and citation are not known here, and
-    are left to whoever publishes the file.
+    Each table of a folder has records of its own. Licence, address, author and citation are not known here; the
+    publisher of the file adds them.
     """
     about = {"name": name, "description": description} | ({} if date is None else {"datePublished": date})
     records, form, ending = [], "application/x-parquet", "parquet"
@@ -82,7 +83,7 @@ def _file_name(file: Path, released: Path) -> str:
     return released.name if file == released else f"{released.name}/{file.relative_to(released).as_posix()}"
 
 
-# Types of Croissant; what is of none of these is text.
+# Croissant's types of columns; all other columns are text.
 _TYPES = (
     (pa.types.is_boolean, "sc:Boolean"),
     (pa.types.is_integer, "sc:Integer"),
@@ -106,7 +107,7 @@ def _records(name: str, origin: dict[str, Any], table: Source) -> dict[str, Any]
 
 
 def digests(released: Path, tables: Sequence[str] = ()) -> dict[str, str]:
-    """SHA-256 of each file of a release by name; a folder's combines its names and digests."""
+    """SHA-256 digest of each file of a release, by the file's name."""
     files: list[Path] = []
     for part in _parts(released, tables):
         with open_source(part) as table:
@@ -117,7 +118,7 @@ def digests(released: Path, tables: Sequence[str] = ()) -> dict[str, str]:
 def make_statement(
     released: Path, names: Mapping[str, str], papers: Mapping[str, Path], tables: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Make an in-toto statement about a release and its papers, named relative to one folder."""
+    """Return an in-toto statement about a release and its papers, which are named relative to one folder."""
     entries: dict[str, Any] = {kind: {"name": name} for kind, name in names.items()}
     for kind, path in papers.items():
         if kind != GROWING:
@@ -135,12 +136,12 @@ def _hexadecimal(file: Path) -> str:
 
 
 def read_json(path: Path, what: str) -> Any:
-    """Read a JSON file of these papers.
+    """Read one of the papers that is a JSON file.
 
     Raises
     ------
     SourceError
-        If it cannot be read, is too large, or is not JSON; the message quotes nothing of it.
+        If the file cannot be read, is too large, or is not JSON; the message quotes nothing of it.
     """
     try:
         return strict_json(read_small_file(to_path(path, SourceError), 1 << 26))
@@ -160,11 +161,11 @@ def check_papers(
     statement : Path
         In-toto statement; the papers that it names lie in its folder.
     released : Path
-        What was released.
+        Released file or folder.
     report : LeakageReport
-        Of the same release, designed again from the source.
+        Report of the same release, designed again from the source.
     policy : Policy or None
-        Under which it was designed, where it was one.
+        Policy under which the release was designed, if there was one.
     """
     content = read_json(statement, "the statement")
     faults = list(_faults(content, statement.parent, released))
@@ -195,7 +196,7 @@ def _check_paper(kind: str, papers: Mapping[str, Path], faults_of: Any, good: st
 
 
 def _paper_paths(content: Any, folder: Path) -> dict[str, Path]:
-    """Papers that a statement names, by kind; paths that leave its folder are refused."""
+    """Paths of the papers that a statement names, by kind; names that lead out of its folder are left out."""
     papers = {}
     for kind in PAPERS:
         name = _value_at_path(content, "predicate", kind, "name")
@@ -216,7 +217,7 @@ def _faults(content: Any, folder: Path, released: Path) -> Iterator[str]:
         for entry in entries
         if isinstance(_value_at_path(entry, "name"), str)
     }
-    # The file may have got another name since; what it holds may not have changed.
+    # The file may have been renamed, but its content must be unchanged.
     if sorted(file_digests.values()) != sorted(digests(released).values()):
         yield "the released files are not those that it names"
     papers = _paper_paths(content, folder)
@@ -246,7 +247,7 @@ def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterato
     origin = saved["origin"] or {}
     if origin.get("digest") not in (None, path_digest(released)):
         yield "it is of another file"
-    # Words that must be those of the design; figures are compared as figures.
+    # Fields that must equal those of the repeated design; figures are compared numerically below.
     words = ("ok", "state", "useless", "mechanism", "output", "confidence", "allowed", "refuted", "seeded")
     wrong = any(saved["verdict"].get(name) != expected["verdict"].get(name) for name in words)
     if wrong or saved["columns"] != expected["columns"]:
@@ -260,7 +261,7 @@ def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterato
     saved_figures = {measure["name"]: figures(measure) for measure in saved.get("measures", ())}
     for measure in expected.get("measures", ()):
         near = saved_figures.get(measure["name"], [])
-        # In four digits, the last of which may be another machine's.
+        # Figures have four digits, the last of which may differ on another machine.
         if not near or not np.allclose(near, figures(measure), rtol=2e-3, atol=1e-9, equal_nan=True):
             yield f"its {measure['label']} is not that of the release, designed again"
             return

@@ -1,4 +1,4 @@
-"""Released symbols behind the written rows of a release."""
+"""Recovery of the released symbols behind the written rows of a release."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 def column_types(schema: pa.Schema, release: FittedRelease) -> dict[str, pa.DataType]:
-    """Type of each released column, as a file without dictionaries names it."""
+    """Type of each released column, without dictionary encoding."""
     printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0))
     return {field.name: value_type(field.type) for field in output_schema(schema, printed, release)}
 
 
 def parquet_type(dtype: pa.DataType) -> pa.DataType:
-    """Type that a Parquet file returns for a released one: no zone but UTC, no duration, no extension."""
+    """Type that a Parquet file returns for a written one: zones become UTC; durations and extensions are lost."""
     sink = BytesIO()
     pq.write_table(pa.schema([pa.field("column", dtype)]).empty_table(), sink, store_schema=False)
     return pq.read_schema(sink).field(0).type
 
 
 def release_batches(source: Source, released: Source, release: FittedRelease) -> Iterator[Mapping[str, Any]]:
-    """Released columns, batch by batch, in the types in which they were written."""
+    """Yield the released columns, batch by batch, in the types in which they were written."""
     types = column_types(source.schema, release)
     for file in released.files:
         for batch in released.batches(file, list(release.output_columns)):
@@ -47,7 +47,7 @@ def release_batches(source: Source, released: Source, release: FittedRelease) ->
 
 
 def _neighbouring_bins(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Iterator[dict[str, Any]]:
-    """Numbers of some rows as bins, with every combination of bins for numbers at an edge."""
+    """Yield the bins of numbers in some rows, in every combination of bins possible for numbers at an edge."""
     ways: dict[str, list[Any]] = {}
     for name, column_bins in bins.items():
         plain = column_bins.assign(rows[name])[0]
@@ -58,7 +58,7 @@ def _neighbouring_bins(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Ite
         ways[name] = [plain]
         for step in (-1, 1):
             to, behind = place, True
-            # As long as there is doubt at the edge between one bin and the next.
+            # Move on while it is doubtful on which side of the edge a number was drawn.
             while True:
                 edge = np.clip(to - (step < 0), 0, max(len(sides) - 1, 0))
                 inside = (to + step >= 0) & (to + step < len(column_bins.edges) - 1)
@@ -74,9 +74,9 @@ def _neighbouring_bins(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Ite
 
 
 def _doubtful_edges(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Bins that may have produced a number at the edge of a neighbouring bin, and the rows with such numbers.
+    """Yield bins that may have produced a number at the edge of a neighbouring bin, with a mask of these rows.
 
-    Narrow types round, and a bin may hold no whole number.
+    Such numbers exist because narrow types round, and because a bin may contain no whole number.
     """
     numbers = as_numbers(column)
     edges = np.array(bins.edges)
@@ -93,20 +93,20 @@ def _doubtful_edges(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.b
 
 @dataclass(eq=False)
 class PrintedSymbols:
-    """Reader of the released symbol of each row: columns hold symbols, or numbers drawn in their bins.
+    """Reader of the released symbol of each row, whose columns hold symbols or numbers drawn in bins.
 
     Attributes
     ----------
     release : FittedRelease
     doubtful : set of tuple
-        Columns and bins of which a row read so far leaves in doubt whether it was printed from the next.
+        Columns and bins for which some row read so far may have been drawn in this or in the next bin.
     """
 
     release: FittedRelease
     doubtful: set[tuple[str, int]] = field(default_factory=set)
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        """Released symbol of each row; -1 if no symbol gives such a row."""
+        """Return the released symbol of each row; -1 if no symbol gives such a row."""
         outputs = self.release.channel.outputs
         bins = {name: column_bins for name, column_bins in self.release.drawn_bins.items() if name in batch}
         codes = outputs.encode(
@@ -115,7 +115,7 @@ class PrintedSymbols:
         unknown = np.flatnonzero(codes < 0)
         if len(unknown) and bins:
             rows, retried = {name: column.take(pa.array(unknown)) for name, column in batch.items()}, codes[unknown]
-            # A number at an edge may have been printed by the bin behind it.
+            # A number at an edge may have been drawn in the neighbouring bin.
             for moved in _neighbouring_bins(rows, bins):
                 retried = np.where(retried < 0, outputs.encode(rows | moved), retried)
             codes[unknown] = retried

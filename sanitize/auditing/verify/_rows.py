@@ -1,6 +1,6 @@
-"""Checks of released rows without a receipt: exact ones, a test of counts and a test of order.
+"""Checks of released rows without a receipt: exact checks, a test of counts and a test of order.
 
-They can refute a release and cannot prove one: rows that were not drawn may be as frequent as rows that were.
+These checks can refute a release but cannot prove it, because rows that were not drawn may have the same frequencies.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
     Codes: TypeAlias = "NDArray[np.signedinteger]"
 
-_TESTS = 2  # which share the rate of false alarms
-# Rows whose intermediate arrays stay in the cache.
+_TESTS = 2  # the tests share the false-alarm rate
+# Rows per block, so that intermediate arrays stay in the cache.
 _ROWS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class _Kinds:
-    """Kinds of symbols: each rare symbol merges into one kind."""
+    """Kinds of symbols: each frequent symbol is a kind, and all rare symbols are one kind."""
 
     kinds: NDArray[np.uint8]
     n: int
 
     @classmethod
     def from_counts(cls, counts: NDArray[np.int64]) -> _Kinds:
-        """Build from the frequency of each symbol."""
+        """Build the kinds from the frequency of each symbol."""
         n = len(counts)
-        kinds = np.full(n + 1, min(n, MOST_SYMBOLS - 1), np.uint8)  # the first serves the code -1
+        kinds = np.full(n + 1, min(n, MOST_SYMBOLS - 1), np.uint8)  # the first entry is for the code -1
         frequent = np.argsort(-counts, kind="stable")[: MOST_SYMBOLS - 1]
         kinds[frequent + 1] = np.arange(len(frequent))
         return cls(kinds, min(n, MOST_SYMBOLS - 1) + 1)
@@ -62,12 +62,12 @@ class _Kinds:
 
 @dataclass(eq=False)
 class OrderTally:
-    """Counts of the positions of symbols in a file, and of the original rows next to them.
+    """Counts for the test of order: positions of symbols in a file, and symbols in pairs with the original rows.
 
     Attributes
     ----------
     order : SymbolOrder
-        Printed symbols, all but the most frequent made one.
+        Positions of the released symbols, with all but the most frequent symbols merged.
     """
 
     order: SymbolOrder
@@ -78,16 +78,17 @@ class OrderTally:
 
     @classmethod
     def empty(cls, n: int, y_counts: NDArray[np.int64], source_counts: Sequence[NDArray[np.int64]]) -> OrderTally:
-        """Empty tables.
+        """Return empty counts.
 
         Parameters
         ----------
         n : int
-            Rows of the release.
+            Number of rows of the release.
         y_counts : ndarray of int64, shape (n_y,)
-            How often each symbol is printed.
+            Number of times that each symbol was released.
         source_counts : sequence of ndarray of int64
-            How often each symbol occurs in codes of the source's rows, which a shuffled release is independent of.
+            Number of times that each symbol occurs in the codes of the source's rows, of whose order a shuffled release
+            is independent.
         """
         printed, source_kinds = _Kinds.from_counts(y_counts), [_Kinds.from_counts(counts) for counts in source_counts]
         return cls(
@@ -102,13 +103,13 @@ class OrderTally:
             self.order.add(self._row, kinds, np.arange(self._printed.n))
             self._row += len(kinds)
             for table, source_kinds, codes in zip(self._tables, self._beside, source_codes, strict=True):
-                cells = source_kinds.row_kinds(codes[piece]).astype(np.uint16)  # kinds of both fit in 16 bits together
+                cells = source_kinds.row_kinds(codes[piece]).astype(np.uint16)  # pairs of kinds fit in 16 bits
                 cells *= np.uint16(self._printed.n)
                 cells += kinds
                 table += count(cells, table.size).reshape(table.shape)
 
     def telling(self, false_alarm: float) -> tuple[float, str]:
-        """Log probability of order that chance does not explain, and a description; 0 if nothing shows."""
+        """Log probability of the least likely order under shuffling, and a description; 0 if no order shows."""
         rate = math.log(false_alarm / (1 + len(self._tables)))
         signs = [
             (finding.log_chance, f"symbols reveal their places {finding.where}")
@@ -129,7 +130,7 @@ def check_rows(
     rows: RowOrder,
     false_alarm: float,
 ) -> list[Check]:
-    """Check the rows of a release by tuples, labels or real rows.
+    """Check that the rows of a release can come from its channel, and test their counts and order.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def check_rows(
     release : FittedRelease
         Designed again from the source.
     counts : ContingencyTable
-        Of the source.
+        Counts of the source.
     rows : {"shuffle", "keep"}
     false_alarm : float
         Largest chance that an honest release fails any of the checks.
@@ -147,7 +148,7 @@ def check_rows(
     blocks = read_once(lambda: map(reader.codes, release_batches(source, released, release)), channel.n_outputs)
     y_counts, unknown = np.zeros(channel.n_outputs, np.int64), 0
     for y in blocks():
-        of_code = count(y + 1, len(y_counts) + 1)  # the first is of the code -1
+        of_code = count(y + 1, len(y_counts) + 1)  # the first count is for the code -1
         y_counts += of_code[1:]
         unknown += int(of_code[0])
     of_x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
@@ -162,12 +163,12 @@ def check_rows(
     for s, x, y in align_blocks(raw, ((y,) for y in blocks())):
         left += int((groups[0][x] != groups[1][y])[y >= 0].sum()) if rows == "keep" else 0
         order.add(y, [s, x])
-    if reader.doubtful:  # a printed number may be of either of two bins, so that their counts are not known
+    if reader.doubtful:  # a released number may belong to either of two bins, so the counts of symbols are unknown
         checks = [Check("possible", not unknown, _unknown(unknown) or "all symbols are possible")]
     else:
         checks = [_possible(groups, x_counts, y_counts, unknown, left)]
         mean = channel.push(x_counts[None].astype(np.float64))[0]
-        # The largest variance that so many independent draws can have with this mean: that of equal probabilities.
+        # The largest variance of this many independent draws with this mean, which equal probabilities give.
         most = mean - np.square(mean) / max(float(x_counts.sum()), 1.0)
         log_chance = float(log_bennett(y_counts - mean, most).min()) + math.log(len(mean))
         good, bad = "as frequent as draws make them", "not as frequent as the channel makes them"
@@ -191,7 +192,7 @@ def _possible(
     unknown: int,
     left: int,
 ) -> Check:
-    """Check that every released symbol can come from an original row, and that closed groups keep their rows."""
+    """Check that original rows can lead to all released symbols, and that closed groups keep their rows."""
     inputs, outputs = groups
     unreached = int(y_counts[outputs < 0].sum())
     n_groups = int(max(inputs.max(), outputs.max())) + 1
@@ -214,7 +215,7 @@ def _unknown(rows: int) -> str:
 
 
 def align_blocks(*streams: Iterator[tuple[Codes, ...]]) -> Iterator[Any]:
-    """Align blocks of several streams to blocks of the same rows; stop with the shortest."""
+    """Yield blocks of the same rows from several streams; stop at the end of the shortest."""
     pending: list[tuple[Codes, ...]] = [() for _ in streams]
     while True:
         for k, stream in enumerate(streams):
@@ -229,7 +230,7 @@ def align_blocks(*streams: Iterator[tuple[Codes, ...]]) -> Iterator[Any]:
 
 
 def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[], Iterator[Codes]]:
-    """Return a reader of blocks of codes, -1 among them, that caches them if they are few enough."""
+    """Return a reader of blocks of codes, -1 included, that caches the blocks if they are small enough."""
     dtype = np.min_scalar_type(-n_codes - 1)
     cached: list[Codes] | None = None
 
@@ -255,17 +256,17 @@ def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[],
 
 
 def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float) -> NDArray[np.float64]:
-    """Log of Bennett's bound on the tail of a sum of independent terms of mean 0, each at most 1 in size."""
-    t = np.maximum(np.abs(np.asarray(deviation, np.float64)) - 1e-6, 0)  # rounding, in rows
+    """Log of Bennett's bound on the tails of a sum of independent terms of mean 0 and size at most 1."""
+    t = np.maximum(np.abs(np.asarray(deviation, np.float64)) - 1e-6, 0)  # allowance for rounding
     v = np.maximum(np.asarray(variance, np.float64), 1e-12)
     u = t / v
     return np.minimum(0.0, math.log(2) - v * ((1 + u) * np.log1p(u) - u))
 
 
 def communicating_groups(channel: Channel, present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Groups of symbols that no row can leave: the group number of each input and of each output.
+    """Number the groups of symbols that no row can leave; return the group of each input and each output.
 
-    An output that no input in use can reach has the group -1.
+    An output that no occurring input can reach has the group -1.
     """
     sizes = [channel.n_inputs, *(stage.n_outputs for stage in channel.stages)]
     offsets = np.concatenate([[0], np.cumsum(sizes)])

@@ -1,4 +1,4 @@
-"""Result of the verification of a released file: its checks, one by one, as text and as JSON."""
+"""Result of the verification of a released file, with its single checks, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SCHEMA = {"schema": "sanitize/verification", "version": 1}
 
 
 class Check(Declared, frozen=True):
-    """One check of a released file.
+    """Result of one check of a released file.
 
     Attributes
     ----------
     name : str
     ok : bool
     detail : str
-        What was looked at and what was found; it quotes no value of the source.
+        Description of what was checked and found; it quotes no value of the source.
     """
 
     name: str
@@ -40,18 +40,18 @@ class Check(Declared, frozen=True):
 
 
 class Verification(Declared, frozen=True):
-    """Result of the verification of a released file. Frozen.
+    """Frozen result of the verification of a released file.
 
     Attributes
     ----------
     checks : tuple of Check
-        Each with ``name``, ``ok`` and ``detail``; no detail quotes a value of the source.
+        Checks, each with ``name``, ``ok`` and ``detail``; no detail quotes a value of the source.
     false_alarm : float
         Largest chance that an honest release fails a statistical check.
     state, headline, sentence : str or None
-        What the report of the release, designed again, claims; None where the order of the rows refused it.
+        Claims of the report of the release, designed again; None if the order of the rows was refused.
     digest : str or None
-        Of the released file, ``sha256:`` and what ``sha256sum`` prints, so that nobody takes it for another file's.
+        Digest of the released file, ``sha256:`` and the output of ``sha256sum``, which ties the result to this file.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Verification(Declared, frozen=True):
         return all(check.ok for check in self.checks)
 
     def require(self) -> Verification:
-        """Return the verification itself if it is ok.
+        """Return the verification itself if every check passed; otherwise raise an error.
 
         Raises
         ------
@@ -108,12 +108,12 @@ class Verification(Declared, frozen=True):
 
     @classmethod
     def from_dict(cls, saved: Any) -> Verification:
-        """Read a verification that `to_dict` wrote; its form is checked, not its truth.
+        """Read a verification that `to_dict` wrote, and check its form but not its truth.
 
         Raises
         ------
         SourceError
-            If it is not a verification, or contradicts itself.
+            If the values are not a verification, or contradict each other.
         """
         if not isinstance(saved, dict) or {name: saved.get(name) for name in _SCHEMA} != _SCHEMA:
             raise SourceError("this is not the JSON of sanitize verify --json")

@@ -1,7 +1,7 @@
-"""Verification of a released file against its original table and policy: contents, draws, and leftovers.
+"""Verification of a released file against its original table and policy: contents, random draws, and leftovers.
 
-The release is made again: designed from its source, or, where a clock may have cut the design off, read and measured on
-it; with a receipt it is drawn again, too.
+The release is designed again from its source. If a time limit may have cut the design off, its channel is read from the
+receipt and measured on the source instead. With a receipt, the release is also drawn again.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def redraw(
 ) -> tuple[LeakageReport | None, list[Check]]:
     """Draw a release again from the channel and key of its receipt, and compare the bytes.
 
-    Neither is trusted: the channel is measured on the source against the budget, by code that knows no design;
-    certified classes are designed again by the code that made the release. The report is that of the channel on the
-    source, where its secrets are known.
+    The receipt is not trusted: the channel is measured on the source against the budget, by code that does not depend
+    on the design; certified classes are designed again by the code that made the release. The returned report is that
+    of the channel on the source, if the source has the sensitive columns.
     """
     designer = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
     path = released.root
@@ -96,7 +96,7 @@ def redraw(
 
 
 def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
-    """Return a designer that repeats the design of a policy, after a look at the columns it names."""
+    """Return a designer that repeats the design of a policy or an estimator; a policy's columns are checked first."""
     if isinstance(sanitizer, Policy):
         with open_source(source) as table:
             sanitizer.check(table.schema.names)
@@ -115,7 +115,7 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
 def _receipt_check(
     receipt: Receipt, table: Source, rows: RowOrder, other_receipts: Sequence[Receipt], sanitizer: object
 ) -> Check:
-    """Check that a receipt is of this table and order, its key of no other release, and its entry in the ledger."""
+    """Check that a receipt fits this table and row order, shares no other release's key, and is in the ledger."""
     book = None
     if isinstance(sanitizer, Policy) and sanitizer.ledger is not None:
         from sanitize.over_time import Ledger
@@ -139,7 +139,7 @@ def _receipt_check(
 
 
 def _other_bytes(fault: str, same: str, versions: str) -> list[Check]:
-    """Check a release whose bytes differ from those drawn: other rows, or the form of another version."""
+    """Return the checks of a release whose bytes differ from the drawn ones, by other rows or another form."""
     if fault:
         return [Check.failure("rows", f"{fault} (made with {versions})" if versions else fault)]
     detail = "the bytes differ from those that this library writes for these rows, and may carry something else"
@@ -149,10 +149,10 @@ def _other_bytes(fault: str, same: str, versions: str) -> list[Check]:
 
 
 def _difference(drawn: Source, released: Source) -> str:
-    """Describe how the rows of a file first differ from those drawn; empty if they are equal."""
+    """Describe the first difference between the rows of a file and the drawn rows; empty if they are equal."""
     if not drawn.schema.equals(released.schema):
         return "other columns or types than the release has"
-    if drawn.known_rows != released.known_rows:  # of a CSV file, which would be read for it, neither is known
+    if drawn.known_rows != released.known_rows:  # both are unknown for CSV files, which would have to be read
         return f"{released.known_rows} rows, and the release has {drawn.known_rows}"
     pending = [pa.table({}), pa.table({})]
     walks = [_walk(drawn), _walk(released)]
@@ -172,7 +172,7 @@ def _difference(drawn: Source, released: Source) -> str:
 
 
 def _walk(table: Source) -> Iterator[pa.Table]:
-    """Iterate over all rows of a table without dictionaries, in batches."""
+    """Yield all rows of a table in batches, without dictionary encoding."""
     for file in table.files:
         for batch in table.batches(file, table.schema.names):
             columns = {name: as_arrow(column, name) for name, column in batch.items()}
@@ -183,7 +183,7 @@ def _walk(table: Source) -> Iterator[pa.Table]:
 
 
 def design_check(designer: Designer) -> Check:
-    """Check the design of the channel that the rows are compared with."""
+    """Return the check of the design whose channel the rows are compared with."""
     mechanism = designer.report_.facts.mechanism
     if designer.bare_release().is_fixed:
         return Check.success("design", f"{mechanism}, as it was given, within its budget on the source")
@@ -216,36 +216,38 @@ def verify_file(
 ) -> Verification:
     """Check a released file or folder, Parquet or CSV, against its original table and policy.
 
-    With the receipt of the release it is proved: its channel is measured on the source against the budget, or, of
-    certified classes, designed again, and the rows are drawn again and every byte compared. That says that the rows
-    were drawn by this key, not how the key was chosen.
+    With a receipt, the release is proved: its channel is measured on the source against the budget (certified classes
+    are designed again), the rows are drawn again, and every byte is compared. This proves that the rows were drawn with
+    this key, but not how the key was chosen.
 
-    Without one, what is exact is checked: columns, types, the summary, that the file holds nothing but its rows, and
-    that the release can print them; and one test of counts and one of order, which together fail an honest release with
-    probability at most ``false_alarm``. Rows that were not drawn can pass those.
+    Without a receipt, exact checks cover the columns, the types, the summary, that the file contains nothing but its
+    rows, and that the channel can produce these rows. A test of counts and a test of order together fail an honest
+    release with probability at most ``false_alarm``, but rows that were not drawn can pass them.
 
     Parameters
     ----------
     released : path
         File or folder that `release_file` wrote.
     source : path, table or stream
-        What it was written from, unchanged, as `release_file` takes it.
+        Unchanged source of the release, in any form that `release_file` takes.
     sanitizer : Sanitizer, Policy or SavedRelease
-        What the release was made with; a sanitizer is copied, not fitted in place. A saved release needs a receipt.
+        Sanitizer, policy or saved release that made the release. A sanitizer is copied, not fitted in place; a saved
+        release needs a receipt.
     receipt : path, optional
-        What the release wrote to be drawn again by; by default what the policy names.
+        Receipt that the release wrote; by default the file that the policy names.
     rows : {"shuffle", "keep"}, optional
-        How the rows were released; by default what the policy says, and "shuffle" for a sanitizer.
+        Order in which rows were released; by default that of the policy, or "shuffle" for a sanitizer.
     against : sequence of path
-        Receipts of other releases, whose keys must be other keys.
+        Receipts of other releases, whose keys must differ from this one's.
     statement : path, optional
-        In-toto statement that ``sanitize report --dossier`` wrote: the files it names must be those beside it, and the
-        report and the metadata among them must say of this release what is true.
+        In-toto statement that ``sanitize report --dossier`` wrote: the files it names must be unchanged, and the report
+        and the metadata must be true of this release.
     rewrite : path, optional
-        File or folder to write the rows of the release to in their canonical form, whatever else it holds.
+        File or folder to which the rows of the release are written in canonical form, without anything else that the
+        release contains.
     false_alarm : float
     description : TableDescription, optional
-        How the source is read, as `release_file` takes it; by default what the policy says.
+        Description of how to read the source, as for `release_file`; by default that of the policy.
 
     Returns
     -------
@@ -319,13 +321,13 @@ def verify_file(
 def _check_without_receipt(
     written: Source, source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, false_alarm: float
 ) -> tuple[LeakageReport, list[Check]]:
-    """Report of the repeated design, and the checks that need no receipt."""
+    """Return the report of the repeated design, and the checks that need no receipt."""
     designer = _copy_for(source, sanitizer)
     with open_source(source, designer.numbers) as table:
         first = TableCounter(table, workers=n_workers(None))
         release = designer.recipe().fit(first, FitOptions(rows, is_priced=False))
         designer._remember(release)
-        pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
+        pa.default_memory_pool().release_unused()  # returns memory that Arrow keeps after reading
         n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
         checks = [
             design_check(designer),
@@ -342,7 +344,7 @@ def _check_without_receipt(
                     if column.name not in release.layout.keep
                     and not column.may_print(as_arrow(batch[column.name], column.name))
                 ]
-            # How often a model prints what it can print is not known.
+            # The frequencies of a model's rows are not known, so only their values are checked.
             fault = f"column {strange[0]!r} holds values that its model cannot write" if strange else ""
             good = "only values that the model can write; rows of a model cannot be traced"
             checks.append(Check("support", not fault, fault or good))

@@ -1,4 +1,4 @@
-"""Family of attacks: each an object with one method; `judge` reports the strongest."""
+"""Family of attacks, each an object with one method, of which `judge` reports the strongest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on membership: signals in a release about people whose rows were used to make it."""
+"""Attacks on membership, which use signals in a release about the people whose rows were used to make it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sanitize.auditing.attack._attack import Attack
 from sanitize.auditing.attack._compared import APART, RELEASED
 from sanitize.auditing.attack._scene import TARGETS, Scene
 
-# Columns of a description; choices of columns that are tried; rows that are looked at for all of them; groups of a
-# number.
+# Columns of a description, largest and smallest number of choices of columns, rows processed for all choices, and
+# groups of a number.
 _DESCRIBED, _MOST_CHOICES, _FEWEST_CHOICES, _DESCRIBED_ROWS, _NUMBER_GROUPS = 4, 40, 4, 4_000_000, 64
 
 
 class SinglingOut(Attack):
-    """Number of descriptions by a few columns that fit one released row and one target only."""
+    """Attack that counts descriptions by a few columns that fit only one released row and only one target."""
 
     title = "Singling out"
     question = "Does a description of a released row fit exactly one person?"
@@ -31,9 +31,9 @@ class SinglingOut(Attack):
     outsiders = "{} fit exactly one person outside it"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the share of the descriptions that single a target out, in targets of a side.
+        """Return each target's share of the descriptions that single someone out, times the targets of one kind.
 
-        Every other choice of columns describes numbers by exact values, the others by one of 64 groups.
+        Every other choice of columns describes numbers by exact values; the remaining choices use 64 groups.
         """
         fits, n_descriptions = np.zeros(scene.n[1]), 0
         for i, choice in enumerate(self._choices(scene)):
@@ -44,7 +44,7 @@ class SinglingOut(Attack):
         return fits * scene.n_each / max(n_descriptions, 1)
 
     def _choices(self, scene: Scene) -> list[list[int]]:
-        """Choices of columns: the most identifying ones, and random ones."""
+        """Choose sets of columns: the most identifying ones, and random ones."""
         n, size = len(scene.columns), min(_DESCRIBED, len(scene.columns))
         most = max(_FEWEST_CHOICES, min(_MOST_CHOICES, _DESCRIBED_ROWS // sum(scene.n[:2])))
         rng, telling = scene.rng(self.title), scene.search.side_columns[:size]
@@ -53,7 +53,7 @@ class SinglingOut(Attack):
 
 
 class NearestRow(Attack):
-    """Distance of the nearest released row."""
+    """Attack by the distance of the nearest released row."""
 
     title = "Nearest row"
     question = "Are released rows nearer to people in the data?"
@@ -64,19 +64,19 @@ class NearestRow(Attack):
 
 
 class CalibratedNearestRow(Attack):
-    """Distance of the nearest released row, compared with the nearest other target."""
+    """Attack by the distance of the nearest released row, compared with that of the nearest other target."""
 
     title = "Calibrated nearest row"
     question = "Are released rows nearer than other rows of the same population?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the log of the ratio of both distances, each a little more than it is."""
+        """Return the log of the ratio of both distances, each slightly increased so that none is 0."""
         neighbours, little = scene.neighbours, APART / 50
         return np.log(neighbours.population + little) - np.log(neighbours.nearest + little)
 
 
 class Neighbourhood(Attack):
-    """Number of released rows near a target, compared with other targets near it."""
+    """Attack by the number of released rows near a target, compared with other targets near it."""
 
     title = "Neighbourhood"
     question = "Are more released rows close to people in the data?"
@@ -88,16 +88,16 @@ class Neighbourhood(Attack):
 
 
 class ValueDensity(Attack):
-    """Frequency of each of a target's values in the release, compared with the population.
+    """Attack by the frequency of each of a target's values in the release, compared with the population.
 
-    Keys, and amounts that one person has, are found here: other densities compare numbers in groups.
+    This attack finds keys and amounts that only one person has; other densities compare numbers in groups.
     """
 
     title = "Density of values"
     question = "Are the exact values of a person more frequent in the release?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the sum over columns of the log of the ratio of the counts of the target's value."""
+        """Return the sum over columns of log ratios of the released to the expected count of the target's value."""
         total = np.zeros(scene.n[TARGETS])
         for column in scene.columns:
             place, released, targets = scene.combinations([column])
@@ -106,18 +106,18 @@ class ValueDensity(Attack):
         return total
 
 
-# Columns that are looked at; released rows from which on a pair is not one person's.
+# Columns whose pairs are used; number of released rows from which a pair does not point to one person.
 _PAIR_COLUMNS, _PAIR_ROWS = 12, 3
 
 
 class RarePairs(Attack):
-    """Improbability of a released pair of values that no other target has."""
+    """Attack by the improbability of a released pair of values that no other target has."""
 
     title = "Rare pairs"
     question = "Does the release have pairs of values that only one person has?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the largest surprise of a pair: minus the log of its expected count under independence."""
+        """Return the largest surprise of a pair, about minus the log of its expected count under independence."""
         columns = scene.columns[:_PAIR_COLUMNS]
         frequencies = [
             (released + 0.5)[place] for place, released, _ in (scene.combinations([column]) for column in columns)
@@ -131,14 +131,14 @@ class RarePairs(Attack):
         return best
 
 
-# Columns that are looked at, and rows that the frequency of a column weighs in those of a pair.
+# Columns that are used, and the weight, in rows, of a column's own frequencies in those of a pair.
 _TREE_COLUMNS, _PRIOR = 40, 2.0
 
 Codes = NDArray[np.int64]
 
 
 def scene_levels(scene: Scene, cuts: int) -> tuple[Codes, Codes, list[int]]:
-    """Few codes of the released rows and of targets, shape (n, n_columns), and the number of codes per column."""
+    """Return codes with few levels of released rows and of targets, (n, n_columns), and the levels per column."""
     columns = scene.columns[:_TREE_COLUMNS]
     sides, sizes = zip(*(column.levels(cuts) for column in columns), strict=True)
     released, targets = (
@@ -148,13 +148,13 @@ def scene_levels(scene: Scene, cuts: int) -> tuple[Codes, Codes, list[int]]:
 
 
 def most_informative_tree(codes: Codes, sizes: list[int]) -> list[tuple[int, int]]:
-    """Parent and child of each edge of the tree of largest mutual information [ChowLiu], parents first."""
+    """Return parent and child of each edge of the tree of largest mutual information [ChowLiu], parents first."""
     weights = np.zeros((len(sizes), len(sizes)))
     for i, j in combinations(range(len(sizes)), 2):
         counts = np.bincount(codes[:, i] * sizes[j] + codes[:, j], minlength=sizes[i] * sizes[j]).reshape(sizes[i], -1)
         share = counts / len(codes)
         seen, independent = share > 0, np.outer(share.sum(axis=1), share.sum(axis=0))
-        # Shorter for more information; edges without any have a length too.
+        # Edges with more information are shorter; edges without information also need a positive length.
         weights[i, j] = 1e3 - (share[seen] @ np.log(share[seen] / independent[seen]))
     tree = minimum_spanning_tree(csr_array(weights))
     order, parents = breadth_first_order(tree, 0, directed=False)
@@ -162,7 +162,7 @@ def most_informative_tree(codes: Codes, sizes: list[int]) -> list[tuple[int, int
 
 
 def log_density(learned: Codes, rows: Codes, sizes: list[int], tree: list[tuple[int, int]]) -> Vector:
-    """Log density of rows along a tree, by frequencies of other rows, smoothed by each column's margin."""
+    """Log density of rows along a tree of columns, learned from other rows and smoothed by each column's margin."""
     root = (np.bincount(learned[:, 0], minlength=sizes[0]) + 1) / (len(learned) + sizes[0])
     total = np.log(root)[rows[:, 0]]
     for parent, child in tree:
@@ -175,18 +175,18 @@ def log_density(learned: Codes, rows: Codes, sizes: list[int], tree: list[tuple[
     return total
 
 
-# Levels of a column for pairs and for trees of columns.
+# Numbers of levels of a column for pairs and for trees of columns.
 _PAIR_LEVELS, _TREE_LEVELS = 64, (16, 64, 256)
 
 
 class PairDensity(Attack):
-    """Frequency of pairs of a target's values in the release, compared with the population."""
+    """Attack by the frequency of pairs of a target's values in the release, compared with the population."""
 
     title = "Density of pairs"
     question = "Are pairs of a person's values more frequent in the release?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the sum over pairs of columns of the log of the ratio of their frequencies."""
+        """Return the sum over pairs of columns of log ratios of released to expected frequencies."""
         released, targets, sizes = scene_levels(scene, _PAIR_LEVELS)
         total = np.zeros(len(targets))
         for i, j in combinations(range(len(sizes)), 2):
@@ -199,7 +199,7 @@ class PairDensity(Attack):
 
 
 class TreeDensity(Attack):
-    """Likelihood ratio of a target under a tree of columns learned from the release and one learned from targets."""
+    """Attack by the likelihood ratio of a target under trees of columns learned from the release and from targets."""
 
     title = "Density by a tree of columns"
     question = "Does a model of the release make people in the data more likely?"
@@ -207,7 +207,7 @@ class TreeDensity(Attack):
     def score(self, scene: Scene) -> Vector:
         """Return the log of the ratio of both densities, summed over coarse and fine levels.
 
-        Of the targets' own model each target is an equally small part.
+        Each target is an equally small part of the rows from which the second tree is learned.
         """
         total = np.zeros(scene.n[1])
         for cuts in _TREE_LEVELS:
@@ -222,13 +222,13 @@ _SIGNALS = (NearestRow, Neighbourhood, ValueDensity, PairDensity, TreeDensity)
 
 
 class Differencing(Attack):
-    """Approach of a release to a target, compared with an earlier release of the same table."""
+    """Attack by the signals of a release about a target, compared with an earlier release of the same table."""
 
     title = "Difference of two releases"
     question = "Does the second release show who was added?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return how much the signals of the release exceed the earlier release's; None if there is none."""
+        """Return the excess of the release's signals over an earlier release's; None without an earlier release."""
         if scene.earlier is None:
             return None
         more = signals(scene) - signals(scene.earlier)
@@ -240,7 +240,7 @@ def signals(scene: Scene) -> Vector:
     return np.column_stack([attack().score(scene) for attack in _SIGNALS])
 
 
-# Releases that are made again, each with half of the targets.
+# Number of shadow releases, each with half of the targets.
 _RELEASES = 16
 
 
@@ -251,7 +251,7 @@ class ShadowReleases(Attack):
     question = "Does running the program again show who is in the data?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return the log-likelihood ratio of normal signals, with means per target; None without a program."""
+        """Return the log-likelihood ratio of normal signals with a mean per target; None without a releaser."""
         if scene.release_again is None:
             return None
         rng, seen = scene.rng(self.title), signals(scene)
@@ -268,7 +268,7 @@ class ShadowReleases(Attack):
                     step("")
         without, within = means = sums / counts
         spread = np.maximum((squares - (counts * means**2).sum(axis=0)).mean(axis=0) / (_RELEASES - 2), 1e-12)
-        # The effect is shrunk to that of all targets: a few releases say little of one.
+        # Each target's effect is shrunk towards the mean effect, because few releases say little about one target.
         effect = within - without
         usual = effect.mean(axis=0)
         noise = 4 * spread / _RELEASES

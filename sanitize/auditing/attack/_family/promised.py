@@ -1,4 +1,4 @@
-"""Attacks on promises: that no row is copied, and that nothing more can be inferred about people in the data."""
+"""Attacks on two promises: that no row is copied, and that nothing more can be inferred about people in the data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sanitize.auditing.attack._scene import OTHERS, TARGETS, Rows, Scene
 from sanitize.release.adversaries import Secrets, predict, threads_for
 from sanitize.release.features import Features, indicators
 
-# Released rows from which on a row is one of a group rather than a copy of one person's.
+# Number of equal released rows from which a row counts as one of a group and not as a copy of one person's row.
 _GROUP = 3
 
 
 class Copies(Attack):
-    """Attack that looks for a target's whole row among those released."""
+    """Attack that looks for a target's whole row among the released rows."""
 
     title = "Copies"
     question = "Is the whole row of a person among the released rows?"
@@ -35,7 +35,7 @@ class Copies(Attack):
 
 
 class SingleCopies(Copies):
-    """Attack that looks for rows no other target has, released once or twice; any difference refutes the promise."""
+    """Attack that looks for rows of a single target released once or twice; any difference refutes the promise."""
 
     title = "Copies of one person"
     question = "Is a released row a copy of a row that only one person has?"
@@ -50,7 +50,7 @@ class SingleCopies(Copies):
 
 
 class Linkability(Attack):
-    """Attack that asks if the two halves of a target's columns have the same nearest released row."""
+    """Attack that tests whether both halves of a target's columns have the same nearest released row."""
 
     title = "Linkability"
     question = "Do two halves of a record lead to the same released row?"
@@ -65,7 +65,7 @@ class Linkability(Attack):
 
 
 class RestOfRecord(Attack):
-    """Attack on the rest of a record: read all other columns off the released row nearest in the known columns."""
+    """Attack that reads all unknown columns off the released row that is nearest in a few known columns."""
 
     title = "The rest of a record"
     question = "Do a few known columns reveal all the others?"
@@ -84,12 +84,12 @@ class RestOfRecord(Attack):
         return np.all(same, axis=0).astype(float) if unknown_columns else None
 
 
-# Rows that an adversary learns from, and cuts of numbers.
+# Fewest and most rows from which an adversary learns, and groups of numbers.
 _FEWEST, _MOST, _CUTS = 20, 20_000, 16
 
 
 def learn_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | None = None) -> Vector | None:
-    """Learn right ranks with classifiers from one table; unknown columns of a target come from a released row."""
+    """Rank secrets by classifiers trained on one table, with unknown columns of a target from a released row."""
     chosen = scene.rng("learned").permutation(scene.n[teacher])[:_MOST]
     secret = np.concatenate([scene.secret[teacher][chosen], scene.secret[TARGETS]])
     if len(chosen) < _FEWEST or len(np.unique(scene.secret[teacher][chosen])) < 2:
@@ -118,7 +118,7 @@ def learn_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | No
 
 
 class KnownColumns(Attack):
-    """Guess the sensitive value from the released rows nearest in a few known columns."""
+    """Attack that guesses the sensitive value from the released rows nearest in a few known columns."""
 
     title = "Inference from a few columns"
     question = "Do known raw columns, with the release, reveal more about people in the data than about others?"
@@ -133,8 +133,8 @@ class KnownColumns(Attack):
     def score(self, scene: Scene) -> Vector | None:
         """Return the chance of ranking each target's sensitive value right.
 
-        Where no secret is released, the record is completed from the nearest row, and the secret guessed as it goes
-        with the public columns in rows of the source that are no targets.
+        If no secret is released, the target's record is completed from the nearest released row, and the secret is
+        guessed from the public columns by a model of the raw rows that are not targets.
         """
         if scene.is_printed:
             return scene.ranking_chance(_shares(scene.neighbours.known_secrets))
@@ -143,7 +143,7 @@ class KnownColumns(Attack):
 
 
 class AllColumns(KnownColumns):
-    """Guess the sensitive value from the released rows nearest in all public columns."""
+    """Attack that guesses the sensitive value from the released rows nearest in all public columns."""
 
     title = "Inference from all columns"
     question = "Does everything else about a person reveal the sensitive value?"
@@ -154,7 +154,7 @@ class AllColumns(KnownColumns):
 
 
 class Classifier(KnownColumns):
-    """Guess the sensitive value with a mixture of classifiers trained on the released rows."""
+    """Attack that guesses the sensitive value with a mixture of classifiers trained on the released rows."""
 
     title = "Inference by a classifier"
     question = "Does a classifier trained on the release predict people in the data better?"
@@ -169,12 +169,13 @@ def _shares(counts: Vector) -> Vector:
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
-# Groups of a column, counts and rows of a table that are used at most, and how much a secret is held to its frequency.
+# Groups per column, largest numbers of counts and of rows per table, and strength of the pull of secrets towards their
+# frequency.
 _GROUPS, _MOST_COUNTS, _TABLE_ROWS, _RIDGE = 8, 1200, 100_000, 1.0
 
 
 class LinearReconstruction(KnownColumns):
-    """Reconstruct the sensitive values that best fit their released counts with each value and pair of values."""
+    """Attack that reconstructs the sensitive values that best fit released counts by values and pairs of values."""
 
     title = "Inference by reconstruction"
     question = "Do released counts, taken together, reveal the sensitive value of each row?"
@@ -182,8 +183,8 @@ class LinearReconstruction(KnownColumns):
     def score(self, scene: Scene) -> Vector | None:
         """Return the chance of ranking the most frequent sensitive value right; None if none is released.
 
-        The adversary knows the public columns of all people. She looks for secrets s of theirs that make A s, the
-        counts they would give, agree with those of the release.
+        The adversary knows the public columns of all people. She looks for secrets s such that the counts A s that they
+        imply agree with the counts of the release.
         """
         if not scene.is_printed or scene.n_secrets < 2:
             return None
@@ -191,7 +192,7 @@ class LinearReconstruction(KnownColumns):
         counts = _indicators(scene, {RELEASED: rows[0], TARGETS: np.arange(scene.n[TARGETS]), OTHERS: rows[1]})
         released, target_counts = counts[: len(rows[0])], counts[len(rows[0]) :]
         secret = (scene.secret[RELEASED][rows[0]] == 0).astype(float)
-        # Targets of both kinds stand for those of one.
+        # Targets of both kinds together get the weight of the people in the data.
         weight = np.where(np.arange(target_counts.shape[0]) < scene.n[TARGETS], scene.n_each / scene.n[TARGETS], 1.0)
         gram = (target_counts.T @ (target_counts * weight[:, None]).tocsr()).toarray()
         wanted = (released.T @ (secret - secret.mean())) * weight.sum() / len(secret)
@@ -200,7 +201,7 @@ class LinearReconstruction(KnownColumns):
 
 
 def _indicators(scene: Scene, rows: dict[int, Rows]) -> csr_array:
-    """Indicator columns of each value, and of as many pairs of values as fit, for rows of each table."""
+    """Return indicator columns of each value, and of as many pairs of values as fit, for rows of each table."""
     sides, sizes = zip(*(column.levels(_GROUPS) for column in scene.columns), strict=True)
     codes = [np.concatenate([side[table][selected] for table, selected in rows.items()]) for side in sides]
     pairs = scene.rng("pairs").permutation(list(combinations(range(len(codes)), 2))).tolist()
