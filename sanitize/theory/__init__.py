@@ -1,4 +1,4 @@
-"""Notions and theorems that the library itself does not use; no other part imports them."""
+"""Notions of privacy and theorems that no other part of the library imports."""
 
 import lazy_loader
 

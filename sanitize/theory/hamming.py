@@ -1,4 +1,4 @@
-"""Channels on databases of n records that decay with the Hamming distance [WYZ]."""
+"""Channels on databases of n records whose probabilities decay with the Hamming distance [WYZ]."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["hamming_channel", "identifiability_channel"]
 
 
 def hamming_channel(n_records: int, n_symbols: int, eps: float) -> Channel:
-    """E_d: P(y|x) = e^{-ε d(x,y)} / (1 + (m-1) e^{-ε})^n, d the number of records that differ [WYZ (27)].
+    """Channel E_d: P(y|x) = e^{-ε d(x,y)} / (1 + (m-1) e^{-ε})^n, d the number of differing records [WYZ (27)].
 
-    Databases are numbered 0 .. m^n - 1 with the first record most significant. The channel is randomized
-    response on every record.
+    Databases are numbered 0 .. m^n - 1, with the first record most significant. The channel applies randomized response
+    to every record.
 
     Guarantee
     ---------
@@ -40,12 +40,12 @@ def hamming_channel(n_records: int, n_symbols: int, eps: float) -> Channel:
     n_records, n_symbols : int
         Records n, and symbols m of one record, each >= 1.
     eps : float
-        Nats, finite and >= 0.
+        Level in nats, finite and >= 0.
 
     Returns
     -------
     Channel
-        One stage a record, m^n inputs and outputs.
+        One stage per record, with m^n inputs and outputs.
 
     Raises
     ------
@@ -64,14 +64,14 @@ def hamming_channel(n_records: int, n_symbols: int, eps: float) -> Channel:
 
 
 def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Channel:
-    """E_i: P(y|x) = p_Y(y) e^{-ε d(x,y)} / (P_X(x) (1 + (m-1) e^{-ε})^n), p_Y = T^{-1} P_X [WYZ (26)].
+    """Channel E_i: P(y|x) = p_Y(y) e^{-ε d(x,y)} / (P_X(x) (1 + (m-1) e^{-ε})^n), p_Y = T^{-1} P_X [WYZ (26)].
 
     Guarantee
     ---------
-    ε-identifiability: P(x|y) <= e^ε P(x'|y) for x, x' that differ in one record, expected distance h(ε), and
-    least I(X;Y) at that distance [WYZ Lemma 4, Theorem 2]. Under the same prior its differential privacy is at
-    most ε + ε_X. For one record the integers that are sampled are rounded so that it holds for them too; for
-    several records log-ratios may exceed ε by 2^-62 over the smallest entry.
+    ε-identifiability: P(x|y) <= e^ε P(x'|y) for x, x' that differ in one record, expected distance h(ε), and least
+    I(X;Y) at that distance [WYZ Lemma 4, Theorem 2]. Under the same prior its differential privacy is at most ε + ε_X.
+    For one record, the guarantee also holds for the sampled integers. For several records, log-ratios may exceed ε by
+    2^-62 over the smallest entry.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     n_records : int
         n >= 1.
     eps : float
-        Nats, finite, at least the threshold of `DatabaseIdentifiability`.
+        Level in nats, finite and at least the threshold of `DatabaseIdentifiability`.
 
     Returns
     -------
@@ -110,19 +110,19 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     if not math.isfinite(nats("eps", eps)):
         raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
     parts = _interactions(p, m, n)
-    if m == 1 or (eps == 0 and not parts.any()):  # T has one row: every input draws from the same distribution
+    if m == 1 or (eps == 0 and not parts.any()):  # at eps = 0 all rows of T are equal
         return hamming_channel(n, m, 0.0)
     p_y = p
-    if eps > 0:  # 1/r = 1 + m/(e^ε - 1) in p_Y = P + Σ_k ((1/r)^k - 1) part_k: nothing cancels for large ε
+    if eps > 0:  # With 1/r = 1 + m/(e^ε - 1), nothing cancels for large ε in p_Y = P + Σ_k ((1/r)^k - 1) part_k.
         p_y = p + np.expm1(np.arange(1, len(parts) + 1) * math.log1p(m / math.expm1(eps))) @ parts
-    # At the threshold itself one entry is zero up to rounding.
+    # At the threshold itself, one entry is 0 up to rounding.
     if eps == 0 or p_y.min() < -1e-14:
         least = DatabaseIdentifiability(p, n).threshold
         raise InvalidParameter(f"eps must be at least {least:.9g} nats for this prior, got {eps}")
     record_kernel = np.full((m, m), math.exp(-eps))
     np.fill_diagonal(record_kernel, 1.0)
     kernel = reduce(np.kron, [record_kernel / (1 + (m - 1) * math.exp(-eps))] * n)
-    # Integers rounded up, what they are too much taken from the letter kept: posteriors only get flatter.
+    # Integers are rounded up and the kept letter gets the remainder, so posteriors only get flatter.
     matrix = kernel * np.maximum(p_y, 0.0) / p[:, None]
     weights, rows = np.ceil(matrix * SCALE).astype(np.int64), np.arange(len(p))
     giver = np.where(np.diagonal(matrix) > 1e-6, rows, weights.argmax(axis=1))
@@ -132,9 +132,9 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
 
 
 def _interactions(p: Vector, n_symbols: int, n_records: int) -> Vector:
-    """Parts of a distribution by order of interaction, shape (n, m^n): T^{-1} multiplies order k by (1/r)^k.
+    """Split a distribution by order of interaction, shape (n, m^n); T^{-1} multiplies order k by (1/r)^k.
 
-    In rational arithmetic, so that a part that vanishes (at a uniform or independent distribution) is exactly 0.
+    Arithmetic is rational, so that a part that vanishes (for a uniform or independent distribution) is exactly 0.
     """
     exact = np.array([Fraction(value) for value in p.tolist()], dtype=object).reshape((n_symbols,) * n_records)
     parts = [exact]

@@ -1,8 +1,8 @@
 """Leakage about one record or a group of records, over every prior on the databases.
 
-Rows of a channel are databases in lexicographic order. A prior under which the other records depend on x_i turns the
-channel into any channel whose row for x_i is a mean of the rows P(y|x_i, rest); because mutual information is convex
-in the channel, choosing one rest for each letter is enough [WXH Thm 3.1].
+Rows of a channel are databases in lexicographic order. A prior under which the other records (the rest) depend on x_i
+can turn the channel into any channel whose row for x_i is a mean of the rows P(y|x_i, rest). Mutual information is
+convex in the channel, so choosing one rest for each letter is enough [WXH Thm 3.1].
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class IndividualCapacity(Bracketed):
     Attributes
     ----------
     lower : float
-        I(X_I;Y) in nats under ``prior``, I the ``records`` (given the others, for `mi_dp`).
+        I(X_I;Y) in nats under ``prior``, where I are the ``records`` (for `mi_dp`, given the other records).
     upper : float
-        No prior and no group of records of this size gives more, in nats.
+        Upper bound in nats over all priors and all groups of this many records.
     records : tuple of int
         The group I, counted from 0.
     prior : ndarray of shape (n_x,)
@@ -51,7 +51,7 @@ class IndividualCapacity(Bracketed):
     prior: NDArray[np.float64]
 
     def __new__(cls, lower: float, upper: float, records: tuple[int, ...], prior: NDArray[np.float64]) -> Self:
-        """Bracket with its certificate."""
+        """Return a bracket with its certificate."""
         capacity = super().__new__(cls, lower, upper)
         capacity.records, capacity.prior = records, prior
         return capacity
@@ -67,14 +67,13 @@ def individual_channel_capacity(
     tol: float = 1e-9,
     max_nodes: int = 10_000,
 ) -> IndividualCapacity:
-    """Capacity C_k = max over groups I of k records and all priors of I(X_I;Y), in nats [WXH Defs. 5, 17].
+    """Capacity C_k, the maximum of I(X_I;Y) over groups I of k records and all priors, in nats [WXH Defs. 5, 17].
 
-    With k = 1 it is the ε of information privacy and of perfect Dalenius security [WXH Defs. 4, 6]. By
-    [WXH Thm 3.1] it is the largest capacity of the channels that take, for each letter of X_I, one of the rows
-    the databases with this letter have. Only the set of rows taken matters, so that equal rows are one, and the
-    best set is found by branch and bound: the capacity of all rows still allowed bounds every choice among them,
-    and is the answer when its input distribution sits on rows that different letters can supply.
-    C_k <= min(k C_1, C_n) [WXH Lemma 4, Thm 6.1; C_n is `channel_capacity`].
+    C_1 is the ε of information privacy and of perfect Dalenius security [WXH Defs. 4, 6]. By [WXH Thm 3.1], C_k is the
+    largest capacity of the channels that take, for each letter of X_I, one row of the databases with this letter. Only
+    the set of chosen rows matters, so equal rows are merged, and the best set is found by branch and bound: the
+    capacity of all rows still allowed bounds every choice among them, and a choice attains it if different letters can
+    supply the rows that carry mass. C_k <= min(k C_1, C_n) [WXH Lemma 4, Thm 6.1; C_n is `channel_capacity`].
 
     Parameters
     ----------
@@ -89,8 +88,8 @@ def individual_channel_capacity(
     tol : float
         Wanted gap in nats, > 0.
     max_nodes : int
-        Channels to examine for each group at most, >= 1. When they run out the bracket is wider than ``tol`` and
-        still holds.
+        Largest number of channels to examine for each group, >= 1. If it is not enough, the bracket is wider than
+        ``tol`` but still valid.
 
     Returns
     -------
@@ -127,12 +126,12 @@ def individual_channel_capacity(
 
 
 def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
-    """Supremum C_1,∞ over records i and all priors on the databases of I_∞(X_i;Y), in nats [WXH Defs. 7, 8].
+    """Supremum C_1,∞ of I_∞(X_i;Y) over records i and all priors on the databases, in nats [WXH Defs. 7, 8].
 
-    A prior near a point mass on x' that puts the rest of its mass on x drives I_∞(X_i;Y) to the largest
-    log P(y|x)/P(y|x') for any two databases that differ in record i, whatever else they differ in. Any two
-    databases differ in some record, so the supremum is the DP level of the whole table as one record; for groups
-    of records it is the same. Over product priors it is `global_dp` [WXH Thm 2.1], which is smaller.
+    A prior near a point mass on x' that puts the rest of its mass on x drives I_∞(X_i;Y) to the largest log
+    P(y|x)/P(y|x') for any two databases that differ in record i, whatever else they differ in. Any two databases differ
+    in some record, so the supremum is the DP level of the whole table as one record, also for groups of records. Over
+    product priors only, the supremum is `global_dp` [WXH Thm 2.1], which is smaller.
 
     Parameters
     ----------
@@ -142,7 +141,7 @@ def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
     Returns
     -------
     float
-        Nats; inf where one database can release what another cannot.
+        Nats; inf if one database can lead to an output that another cannot.
 
     Raises
     ------
@@ -170,11 +169,11 @@ def mi_dp(
     sizes: Sequence[int] | None = None,
     tol: float = 1e-9,
 ) -> IndividualCapacity:
-    """Level ε of mutual-information DP: max over records i and all priors of I(X_i;Y | X_-i), in nats [CY].
+    """Level ε of mutual-information DP, the maximum of I(X_i;Y | X_-i) over records i and all priors, in nats [CY].
 
-    It equals the largest capacity of P(y|x_i, rest) over i and the rest, and also the supremum of I(X_i;Y) over
-    product priors [CY, Observation]. It is at most `individual_channel_capacity`, where the rest may
-    depend on x_i, and at most `dp_information_bound` of `global_dp`.
+    The level equals the largest capacity of P(y|x_i, rest) over i and the other records (the rest), and also the
+    supremum of I(X_i;Y) over product priors [CY, Observation]. It is at most `individual_channel_capacity`, for which
+    the rest may depend on x_i, and at most `dp_information_bound` of `global_dp`.
 
     Parameters
     ----------
@@ -220,7 +219,7 @@ def mi_dp(
 
 
 def _groups(shape: tuple[int, ...], size: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp]]]:
-    """Each group of records, with the databases of each of its letters: shape (n_letters, n_rests)."""
+    """Yield each group of records with the databases of each of its letters, shape (n_letters, n_rests)."""
     codes = np.arange(math.prod(shape)).reshape(shape)
     for records in combinations(range(len(shape)), size):
         letters = math.prod(shape[record] for record in records)
@@ -232,16 +231,16 @@ def _largest(
     groups: Iterable[tuple[tuple[int, ...], Codes]],
     solve_lines: Callable[[Vector, list[Codes], float], tuple[Any, Any]],
 ) -> IndividualCapacity:
-    """Largest capacity of channels whose rows come from lines of databases, all of the same records.
+    """Largest capacity of channels with rows from lines of databases that differ in the same records only.
 
-    It is solved from the distinct rows, those that each line offers, and what is reached already: a bracket, and of
-    each line that has a part in it the row and its weight.
+    A solver gets the distinct rows, the rows that each line offers, and the capacity reached so far; it returns a
+    bracket, and the row and weight of each line that has mass.
     """
     rows, numbers = np.unique(matrix, axis=0, return_inverse=True)
     codes, best, upper, seen = numbers.ravel(), None, 0.0, set()
     for records, lines in groups:
         offers = [np.unique(codes[line], return_index=True) for line in lines]
-        # A group whose letters offer the same sets of rows as an earlier one's has the same capacity.
+        # A group whose letters have the same sets of rows as those of an earlier group has the same capacity.
         key = tuple(sorted(tuple(distributions.tolist()) for distributions, _ in offers))
         if key in seen:
             continue

@@ -1,7 +1,7 @@
-"""Composition, group privacy, and joint leakage of several releases.
+"""Accounting of several releases: composition, group privacy, and joint leakage.
 
-Levels that bound every ratio P(y|x)/P(y|x') or every capacity add up over releases. Budgets on the lift of S do
-not: the joint lift of two releases is measured here from the joint distribution, and bounded where a theorem allows it.
+Levels that bound every ratio P(y|x)/P(y|x') or every capacity add up over releases. Budgets on the lift of S do not add
+up: the joint lift of two releases is measured here from the joint distribution, and bounded if a theorem allows it.
 """
 
 import lazy_loader
@@ -9,7 +9,7 @@ import lazy_loader
 # Files are loaded when a name of theirs is first used.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
-# What a call returns.
+# Types that calls return.
 _FOR_CALLERS = {
     "Balance",
     "ComputationalBalance",

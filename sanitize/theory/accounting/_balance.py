@@ -1,4 +1,4 @@
-"""Balance function: the gain of a channel against adversaries with incomplete knowledge [WXH Def. 11]."""
+"""Balance function, the gain of a channel against adversaries with incomplete knowledge [WXH Def. 11]."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BalanceBounds:
-    """Interval of the balance function: capacities against all distributions, and against those of entropy >= b."""
+    """Base of bounds on a balance function, from capacities over all distributions and over those of entropy >= b."""
 
     b: float
     capacity_lower: float
@@ -48,7 +48,7 @@ class BalanceBounds:
 
     @property
     def gap(self) -> float:
-        """Difference of the bounds."""
+        """Width of the interval, upper minus lower bound."""
         return self.upper - self.lower
 
     def __float__(self) -> float:
@@ -57,19 +57,19 @@ class BalanceBounds:
 
 @dataclass(frozen=True, eq=False)
 class Balance(BalanceBounds):
-    """Bounds on g(b) = C_1 - C_1^b, in nats. ``float()`` gives the lower one, which is safe to spend.
+    """Bounds on g(b) = C_1 - C_1^b, in nats. ``float()`` returns the lower bound, which is safe to spend.
 
     Attributes
     ----------
     b : float
         Least entropy of the adversary's distribution of the table, in nats.
     capacity_lower, capacity_upper : float
-        Bounds on C_1, the capacity against every distribution.
+        Bounds on C_1, the capacity over all distributions.
     restricted_lower, restricted_upper : float
-        Bounds on C_1^b, the capacity against distributions of entropy at least b.
+        Bounds on C_1^b, the capacity over distributions of entropy at least b.
     free_entropy : float
-        b_0: largest entropy found among distributions that reach C_1; g(b) = 0 for b <= b_0. Exact for one record up to
-        the tolerance, from below for several.
+        Largest entropy b_0 found among distributions that attain C_1; g(b) = 0 for b <= b_0. For one record it is exact
+        up to the tolerance; for several records it is a lower bound.
     input : ndarray of shape (n_x,)
         Distribution of the table with entropy >= b that leaks ``restricted_lower``.
     """
@@ -86,24 +86,24 @@ def balance_function(
     tol: float = 1e-9,
     starts: int = 16,
 ) -> Balance:
-    """Balance function g(b) = C_1 - C_1^b, C_1^b = max I(X_i;Y) over records i and table distributions, H(X) >= b.
+    """Bound g(b) = C_1 - C_1^b, with C_1^b = max I(X_i;Y) over records i and distributions of the table, H(X) >= b.
 
-    By definition a channel is (ε + g(b))-information private against everyone exactly if it is ε-private
-    against adversaries who lack at least b nats about the table [WXH Def. 11, Lemma 1, Prop. 3]. The paper
-    leaves its evaluation open. For one record it is a concave program, solved here with a certificate: for any
-    distribution q of Y, C^b <= max{Σ p D(W_x || q) : H(p) >= b}, a Gibbs distribution. For several records I(X_i;Y) is
-    not concave in the distribution of the table: ``restricted_lower`` comes from a search with many starts and
-    ``restricted_upper`` from a Lagrange bound; they may stay apart. In practice g is 0 unless b is within a few
-    nats of log|X|.
+    By definition a channel is (ε + g(b))-information private against everyone exactly if it is ε-private against
+    adversaries who lack at least b nats about the table [WXH Def. 11, Lemma 1, Prop. 3]. The paper does not say how to
+    evaluate g. For one record this is a concave program, solved here with a certificate: for any distribution q of Y,
+    C^b <= max{Σ p D(W_x || q) : H(p) >= b}, attained by a Gibbs distribution. For several records I(X_i;Y) is not
+    concave in the distribution of the table: ``restricted_lower`` comes from a search with many starts and
+    ``restricted_upper`` from a Lagrange bound, and the two may differ. In practice g is 0 unless b is within a few nats
+    of log|X|.
 
     Parameters
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
         P(y|x). With ``sizes``, row x is the table (x_1, ..., x_n) in C order, the last record fastest.
     b : float
-        Entropy in nats, between 0 and log n_x; within 1e-14 of log n_x only the uniform distribution is left.
+        Entropy in nats, between 0 and log n_x; within 1e-14 of log n_x only the uniform distribution is allowed.
     sizes : sequence of int, optional
-        Letters of each record; their product is n_x. Without it the table is one record.
+        Number of letters of each record, with product n_x. By default the table is one record.
     tol : float
         Distance of the bounds aimed at, in nats, > 0.
     starts : int
@@ -165,7 +165,7 @@ def _several_records(matrix: Vector, sizes: tuple[int, ...], b: float, tol: floa
     for i in range(len(sizes)):
         record = Record.from_channel(matrix, sizes, i)
         part = record.distributions.tobytes() + record.counts.tobytes()
-        if part in seen:  # records that play the same part leak the same
+        if part in seen:  # records with the same rows leak equally much
             continue
         seen.add(part)
         masses = search(record, slack, starts, tol)
@@ -180,7 +180,7 @@ def _several_records(matrix: Vector, sizes: tuple[int, ...], b: float, tol: floa
 
 
 def _free_entropy(record: Record, capacity: float) -> float:
-    """Largest entropy found for distributions with I(X_i;Y) >= capacity and one group per letter [WXH Thm 3.1]."""
+    """Largest entropy found of distributions with I(X_i;Y) >= capacity and one group per letter [WXH Thm 3.1]."""
     largest = 0.0
     choices = [np.flatnonzero(count > 0) for count in record.counts]
     letters = np.arange(len(choices))

@@ -1,9 +1,9 @@
 """Bounds on max I(X_i;Y) over distributions of a whole table with entropy at least b.
 
-Given the letter a of one record, the rest of the table only matters through the distribution of Y it leads to: the
-databases with the same distribution form a group, and a distribution X is (mass of each letter) times (distribution r
-over the groups of that letter), uniform within a group, which adds log of its size to the entropy. I(X_i;Y) is not
-concave in X, so a search gives a lower bound and a Lagrange function an upper bound.
+Given the letter a of one record, the rest of the table matters only through the resulting distribution of Y. Databases
+with the same distribution of Y form a group. A distribution of X is (mass of each letter) times (distribution r over
+the groups of that letter), uniform within a group, which adds the log of the group's size to the entropy. I(X_i;Y) is
+not concave in X, so a search gives a lower bound and a Lagrange function an upper bound.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from scipy.special import softmax, xlogy
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.theory.accounting._balance_one import NO_SLACK, relative_entropies
 
-# A letter, the distribution of Y of a mixture of its groups, and how far the mixture is from the even one.
+# A cut: a letter, the distribution of Y of a mixture of its groups, and the mixture's divergence from its uniform one.
 _Cut = tuple[int, Vector, float]
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """Effect of one record on Y: for each of its letters the possible distributions, and the count of each.
+    """Effect of one record on Y: the possible distributions of Y for each of its letters, with their counts.
 
     Attributes
     ----------
     distributions : ndarray of shape (k, m, n_y)
-        Distributions of Y, one a group of databases; letters with fewer than m groups repeat one with count 0.
+        Distributions of Y, one per group of databases; letters with fewer than m groups repeat a group with count 0.
     counts : ndarray of shape (k, m)
     groups : ndarray of int, shape (n_x,)
         Flat position (letter, group) of each database.
@@ -71,7 +71,7 @@ class Record:
 
 
 def search(record: Record, slack: float, starts: int, tol: float) -> Vector:
-    """Masses (k, m) within ``slack`` nats of full entropy and large I(X_i;Y): alternating maximisation.
+    """Search for masses (k, m) of large I(X_i;Y) within ``slack`` nats of full entropy, by alternating maximisation.
 
     With the posterior of X_i fixed, the bound H(X_i) + E log posterior on the information is concave in X and
     its maximum under the entropy constraint is a Gibbs distribution in two levels, up to one multiplier s.
@@ -105,7 +105,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> Vector:
     for step in range(steps):
         joint = np.einsum("tam,amy->tay", masses, record.distributions)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # A pair of probability 0 that the step could open again weighs like the smallest double.
+            # A pair of probability 0 that the step could reopen gets the weight of the smallest double.
             posterior = np.where(joint > 0, np.log(joint / joint.sum(axis=1, keepdims=True)), -745.0)
         scores = np.einsum("amy,tay->tam", record.distributions, posterior)
         low, high = np.full(len(masses), -16.0), np.full(len(masses), 18.0)
@@ -118,7 +118,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> Vector:
         information = record.information(masses)
         if np.abs(information - before).max() < tol / 10:
             break
-        if step == steps // 20:  # by then the starts have chosen their hills
+        if step == steps // 20:  # by then each start is near its local maximum
             best = np.argsort(information)[-4:]
             masses, information = masses[best], information[best]
         before = information
@@ -128,14 +128,14 @@ def search(record: Record, slack: float, starts: int, tol: float) -> Vector:
 
 
 def lagrange_bound(record: Record, slack: float, masses: Vector, tol: float) -> float:
-    """Upper bound on max I(X_i;Y) over D(X||u) <= slack; inf if a letter has too many groups to search.
+    """Upper bound on max I(X_i;Y) over distributions with D(X||u) <= slack; inf if a letter has too many groups.
 
-    u is the uniform distribution of the table and slack what H(X) may lack of log|X|. For every distribution q of Y
-    and every s > 0 the bound is s log(mean_a exp(V_a / s)) + s slack, V_a the largest D(rW_a || q) - s D(r||u_a)
-    over distributions r of the groups of letter a. It is convex in (q, s) and minimised by cutting planes whose cuts
-    are maximisers r; every V_a is bounded by branch and bound, so each round's value is a bound.
+    Here u is the uniform distribution of the table, and H(X) may be ``slack`` below log|X|. For every distribution q of
+    Y and every s > 0, s log(mean_a exp(V_a / s)) + s slack is a bound, with V_a the largest D(rW_a || q) - s D(r||u_a)
+    over distributions r of the groups of letter a. The bound is convex in (q, s) and minimised by cutting planes, whose
+    cuts are maximisers r. Every V_a is bounded by branch and bound, so the value of each round is a valid bound.
     """
-    # Groups of one letter that the branch and bound still splits well.
+    # Largest number of groups of a letter that branch and bound can handle.
     if (record.counts > 0).sum(axis=1).max() > 4:
         return math.inf
     if slack <= NO_SLACK:
@@ -146,7 +146,7 @@ def lagrange_bound(record: Record, slack: float, masses: Vector, tol: float) -> 
         for distributions, count in zip(record.distributions, record.counts, strict=True)
     ]
     q = np.einsum("am,amy->y", masses, record.distributions)[seen] + 1e-4
-    # The best multiplier grows as 1/sqrt(slack); the program sees it in units of that.
+    # The best multiplier grows as 1/sqrt(slack), which is the unit of the program.
     unit = max(1.0, 1 / math.sqrt(2 * slack))
     q, s, best, model = q / q.sum(), 0.3 * unit, math.inf, -math.inf
     cuts: list[_Cut] = []
@@ -163,7 +163,7 @@ def lagrange_bound(record: Record, slack: float, masses: Vector, tol: float) -> 
 
 
 def _log_mean(values: Vector, s: float) -> float:
-    """Soft maximum s log(mean exp(values / s)), accurate for any s."""
+    """Soft maximum s log(mean exp(values / s)), which is accurate for any s."""
     top = float(values.max())
     return top + s * float(np.log1p(np.mean(np.expm1((values - top) / s))))
 
@@ -171,7 +171,7 @@ def _log_mean(values: Vector, s: float) -> float:
 def _model(
     cuts: Sequence[_Cut], q: Vector, s: float, tops: Vector, slack: float, unit: float
 ) -> tuple[float, Vector, float]:
-    """Minimise the bound over (q, s) with V_a replaced by its largest cut."""
+    """Minimise the bound over (q, s), with each V_a replaced by its largest cut."""
     n_y = len(q)
     owner = np.array([a for a, _, _ in cuts])
     mixtures = np.array([u for _, u, _ in cuts])
@@ -197,7 +197,7 @@ def _model(
 
     sums = np.concatenate([np.ones(n_y), np.zeros(len(tops) + 1)])
     start = np.concatenate([np.clip(q, 1e-9, 1.0), [min(max(s / unit, 1e-7), 50.0)], tops])
-    # Factors by which one step may move a probability or the multiplier; SLSQP fails on wide steps.
+    # Factors by which a step may change a probability or the multiplier, because SLSQP fails on large steps.
     for reach in (8.0, 3.0, 1.5):
         low = np.append(np.maximum(start[:n_y] / reach, 1e-9), max(start[n_y] / reach, 1e-7))
         high = np.append(np.minimum(start[:n_y] * reach, 1.0), min(start[n_y] * reach, 50.0))
@@ -222,10 +222,11 @@ def _model(
 
 
 def _best_mixture(distributions: Vector, share: Vector, q: Vector, s: float, tol: float) -> tuple[float, Vector]:
-    """Upper bound on max_r D(r distributions || q) - s D(r || share) within tol, and a mixture r close to it.
+    """Return an upper bound on max_r D(r distributions || q) - s D(r || share) within tol, and a mixture r close to it.
 
-    Branch and bound on simplices: the first term is convex, so at most its affine interpolation; the second is
-    concave, so at most its tangent at the centre. Both are affine, hence largest at a corner.
+    The method is branch and bound on simplices: the first term is convex, so it is at most its affine interpolation;
+    the second is concave, so it is at most its tangent at the centre. Both bounds are affine, so their sum is largest
+    at a corner.
     """
     m = len(distributions)
 

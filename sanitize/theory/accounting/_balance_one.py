@@ -1,7 +1,7 @@
-"""Largest I(X;Y) of a channel when the entropy of X is bounded below: one concave program, with a certificate.
+"""Largest I(X;Y) of a channel under a lower bound on the entropy of X, by a concave program with a certificate.
 
-Equal rows of the channel are one letter with a share u(x) of the alphabet, so that log|X| - H(X) is the
-divergence of the distribution p of the letters from u; ``slack`` = log|X| - b is how large that divergence may be.
+Equal rows of the channel are merged into one letter with a share u(x) of the alphabet, so that log|X| - H(X) is the
+divergence of the distribution p of the letters from u. This divergence may be at most ``slack`` = log|X| - b.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from scipy.special import xlog1py, xlogy
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 
-# Below this slack the only distribution that doubles can tell from the others is u itself.
+# Below this slack, doubles cannot distinguish the allowed distributions from u itself.
 NO_SLACK = 1e-14
 _NEWTON_STEPS = 60
 
 
 @dataclass(frozen=True)
 class RestrictedCapacity:
-    """Bounds on max I(X;Y), in nats, and the distribution of the letters that reaches the lower one."""
+    """Bounds on max I(X;Y), in nats, and the distribution of the letters that attains the lower bound."""
 
     lower: float
     upper: float
@@ -33,7 +33,7 @@ class RestrictedCapacity:
 
 
 def distinct_rows(matrix: Vector) -> tuple[Vector, Codes, NDArray[np.int64]]:
-    """Distinct rows (k, n_y) of a channel, the number of each row among them, and the count of each."""
+    """Return the distinct rows (k, n_y) of a channel, the index of each row among them, and their counts."""
     pmfs, where, counts = np.unique(matrix, axis=0, return_inverse=True, return_counts=True)
     return pmfs, where.reshape(-1), counts
 
@@ -57,9 +57,9 @@ def divergence_from(p: Vector, share: Vector) -> float:
 
 
 def gibbs_bound(values: Vector, share: Vector, slack: float) -> float:
-    """max{p·D : D(p||u) <= slack} from above: s log Σ u exp(D/s) + s slack at the Gibbs distribution p ∝ u exp(D/s).
+    """Upper bound on max{p·D : D(p||u) <= slack}: s log Σ u exp(D/s) + s slack, at the Gibbs p ∝ u exp(D/s).
 
-    Any s > 0 gives a valid bound, so the accuracy of the root only matters for its tightness.
+    Any s > 0 gives a valid bound, so the accuracy of the root affects only the tightness.
     """
     top = float(values.max())
     if slack <= NO_SLACK:
@@ -82,9 +82,9 @@ def gibbs_bound(values: Vector, share: Vector, slack: float) -> float:
 
 
 def solve_restricted(pmfs: Vector, share: Vector, slack: float, tol: float) -> RestrictedCapacity:
-    """Largest I(p, W) subject to D(p||u) <= slack, by a logarithmic barrier and Newton steps.
+    """Maximise I(p, W) subject to D(p||u) <= slack, by a logarithmic barrier and Newton steps.
 
-    Each p gives the lower bound I(p, W), and its output distribution q = pW the upper bound of `gibbs_bound`.
+    Each p gives the lower bound I(p, W), and its output distribution q = pW gives the upper bound `gibbs_bound`.
     """
     pmfs = pmfs[:, pmfs.sum(axis=0) > 0]
     k = len(pmfs)
@@ -105,10 +105,10 @@ def solve_restricted(pmfs: Vector, share: Vector, slack: float, tol: float) -> R
 
 
 def widest_input(pmfs: Vector, share: Vector, p: Vector) -> Vector:
-    """Distribution of largest entropy among those with the output distribution of p.
+    """Find the distribution of largest entropy among distributions with the same output distribution as p.
 
-    Starting from the centre of the distributions that reach a capacity, this is the widest of them: D(p||u) is
-    minimised over p + the null space of the rows, restricted to the letters that p uses.
+    If p is in the centre of the distributions that attain a capacity, the result is the one of largest entropy: D(p||u)
+    is minimised over p plus the null space of the rows, restricted to the letters that p uses.
     """
     used = np.flatnonzero(p > 1e-7)
     free = null_space(np.column_stack([pmfs[used], np.ones(len(used))]).T, rcond=1e-7)
@@ -135,7 +135,7 @@ def _information(p: Vector, pmfs: Vector) -> float:
 
 
 def _barrier_maximum(p: Vector, pmfs: Vector, share: Vector, slack: float, barrier: float) -> Vector:
-    """Maximum of I(p) + μ (log(slack - D(p||u)) + Σ log p); Newton steps in relative changes of p."""
+    """Maximise I(p) + μ (log(slack - D(p||u)) + Σ log p) by Newton steps in relative changes of p."""
 
     def room(p: Vector) -> float:
         return 1.0 if math.isinf(slack) else slack - divergence_from(p, share)
@@ -163,7 +163,7 @@ def _barrier_maximum(p: Vector, pmfs: Vector, share: Vector, slack: float, barri
             break
         length = min(1.0, 0.99 / max(-float(change.min()), SMALLEST_POSITIVE))
         before = objective(p)
-        # Close to the centre Newton's step is safe, and the objective's gain drowns in rounding.
+        # Close to the centre Newton's step is safe, and the gain of the objective is below rounding.
         while (
             gain > 0.05 * barrier
             and length > 1e-12

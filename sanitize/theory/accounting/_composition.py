@@ -1,4 +1,4 @@
-"""Several channels on one table, on two tables of the same people, or on parts of one table."""
+"""Composition of channels on one table, on several tables of the same people, or on parts of one table."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeneralComposition:
-    """Leakage about one person by channels on tables of the same people, in nats; one entry for each table j.
+    """Leakage about one person through channels on tables of the same people, in nats, with one entry per table j.
 
     Attributes
     ----------
     own : tuple of float
-        C^jj: a person's record in table j from Y^j.
+        C^jj, the leakage of Y^j about the person's record in table j.
     cross : tuple of float
-        The person's records in the other tables from Y^j, given that in table j; of two tables C^21 and C^12.
+        Leakage of Y^j about the person's records in other tables, given the record in table j; C^21 and C^12 for two
+        tables.
     whole : tuple of float
-        F_j: capacity of channel j.
+        F_j, the capacity of channel j.
     printed : float
         The sum of ``own`` and ``cross`` [WXH Thm 7.2].
     bound : float
@@ -52,7 +53,7 @@ class GeneralComposition:
 
 @dataclass(frozen=True)
 class ParallelComposition:
-    """Leakage about one record by channels on disjoint parts of a table, in nats.
+    """Leakage about one record through channels on disjoint parts of a table, in nats.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class ParallelComposition:
     whole : tuple of float
         Capacity of each part.
     claimed : float
-        Largest C_1 of a part: what parallel composition would allow. Not a bound.
+        Largest C_1 of a part, as parallel composition would allow; it is not a bound.
     bound : float
         max_j (C_1 of part j + capacities of the other parts).
     """
@@ -73,10 +74,11 @@ class ParallelComposition:
 
 
 def compose(*channels: Channel | ArrayLike | Any) -> Vector:
-    """Channel P(y_1, ..., y_m | x) = Π_j P(y_j | x): independent answers about the same x [WXH Def. 19, eq. 138].
+    """Channel P(y_1, ..., y_m | x) = Π_j P(y_j | x) of independent answers about the same x [WXH Def. 19, eq. 138].
 
-    The result is a channel like any other, to be given to every measure. Bounds without it: DP and Rényi levels
-    and capacities add. In particular C_1 of the composition is at most the sum of the C_1 [WXH Thm 7.1].
+    The result is a channel like any other, to which every measure applies. Without computing it, there are bounds: DP
+    levels, Rényi levels and capacities add up. In particular C_1 of the composition is at most the sum of the C_1 of
+    its parts [WXH Thm 7.1].
 
     Parameters
     ----------
@@ -125,11 +127,11 @@ def compose(*channels: Channel | ArrayLike | Any) -> Vector:
 
 
 def cross_capacity(channel: Channel | ArrayLike | Any, letters: int, tol: float = 1e-9) -> float:
-    """Capacity C^21: the largest of any channel made of ``letters`` rows of P(y^1|x^1), in nats [WXH Prop. 6].
+    """Capacity C^21, the largest of all channels made of ``letters`` rows of P(y^1|x^1), in nats [WXH Prop. 6].
 
-    What the output of one table tells of a person's record in another table, which may determine the whole
-    first table. It is the whole capacity as soon as there are as many letters as outputs. The remark that it is
-    larger than C^11 is false when the other record has fewer letters.
+    C^21 is the leakage of a table's output about a person's record in another table, which may determine the whole
+    first table. With at least as many letters as outputs, it is the capacity of the channel. The paper's remark that
+    C^21 is larger than C^11 is false if the other record has fewer letters.
 
     Parameters
     ----------
@@ -167,21 +169,22 @@ def cross_capacity(channel: Channel | ArrayLike | Any, letters: int, tol: float 
 def general_composition(
     channels: Sequence[Channel | ArrayLike | Any], sizes: Sequence[Sequence[int]], tol: float = 1e-9
 ) -> GeneralComposition:
-    """Bound on how much (Y^1, ..., Y^m) reveals about one person with a record in each of m tables [WXH Thm 7.2].
+    """Bound on the leakage of (Y^1, ..., Y^m) about one person with a record in each of m tables [WXH Thm 7.2].
 
-    C_1 <= Σ_j min(C^jj + C^·j, F_j), where F_j is the capacity of channel j, and C^·j is what Y^j tells of the person's
-    other records: `cross_capacity` for as many letters as these have together. The printed bound, for two tables,
-    is the sum of all C^jj and C^·j. Given the answers before, Y^j tells at most C^jj of record j, then at most C^·j of
-    the other records, since each of their letters mixes rows of channel j; and at most F_j of anything. The cross terms
-    are needed: Y^1 = (record, partner) in two bits and Y^2 constant have C^11 + C^22 = ln 2, yet C_1 = ln 4 when the
-    second record of the person has four letters. If the tables are equal it is the basic composition [WXH Prop. 5].
+    C_1 <= Σ_j min(C^jj + C^·j, F_j), where F_j is the capacity of channel j, and C^·j is the leakage of Y^j about the
+    person's other records: `cross_capacity` for the product of their numbers of letters. The printed bound, for two
+    tables, is the sum of all C^jj and C^·j. Given the earlier answers, Y^j reveals at most C^jj about record j, then at
+    most C^·j about the other records, since each of their letters mixes rows of channel j, and at most F_j in all. The
+    cross terms are needed: Y^1 = (record, partner) in two bits and Y^2 constant have C^11 + C^22 = ln 2, yet C_1 = ln 4
+    when the second record of the person has four letters. If the tables are equal, this is the basic composition [WXH
+    Prop. 5].
 
     Parameters
     ----------
     channels : sequence of array-likes of shape (n_x, n_y), Channels, or estimators with ``channel_``
         P(y^j | x^j); rows are tables in C order, the last record fastest.
     sizes : sequence of sequences of int
-        Letters of each person's record in each table: one entry a channel, all of the same length.
+        Number of letters of each person's record in each table: one sequence per channel, all of the same length.
     tol : float
         Accuracy of each capacity in nats, > 0; all values are upper ends.
 
@@ -228,19 +231,19 @@ def general_composition(
 def parallel_composition(
     channels: Sequence[Channel | ArrayLike | Any], sizes: Sequence[Sequence[int]], tol: float = 1e-9
 ) -> ParallelComposition:
-    """Leakage about one record by channels on disjoint parts of one table, which exceeds the worst of them.
+    """Bound the leakage about one record through channels on disjoint parts of a table, which exceeds the worst part's.
 
-    For differential privacy the level of the whole is the largest level of a part. For C_1 it is not, since
-    records of other parts may follow from a record [WXH Def. 21, Prop. 7]. The paper leaves open that the excess
-    is positive; it is, for two local binary symmetric channels. What holds is C_1 of a part plus the capacities
-    of the others.
+    For differential privacy the level of the whole is the largest level of a part. For C_1 this is false, since a
+    record may determine records of other parts [WXH Def. 21, Prop. 7]. The paper does not decide whether the excess can
+    be positive; it is positive for two local binary symmetric channels. A valid bound is C_1 of a part plus the
+    capacities of the other parts.
 
     Parameters
     ----------
     channels : sequence of channels
         P(r_j | z_j) of each part; arrays, Channel objects or estimators with ``channel_``.
     sizes : sequence of sequences of int
-        Letters of each record of each part.
+        Number of letters of each record of each part.
     tol : float
         Accuracy of each capacity in nats, > 0; all values are upper ends.
 
@@ -276,7 +279,7 @@ def parallel_composition(
 def _capacities(
     kernels: Sequence[Vector], sizes: Sequence[Sequence[int]], tol: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """C_1 and the capacity of each channel."""
+    """Return C_1 and the capacity of each channel."""
     parts = zip(kernels, sizes, strict=True)
     individual = tuple(float(individual_channel_capacity(kernel, sizes=shape, tol=tol)) for kernel, shape in parts)
     return individual, tuple(float(channel_capacity(kernel, tol)) for kernel in kernels)

@@ -1,4 +1,4 @@
-"""The balance function against a class of bounded adversaries [WXH Def. 22-24], on a finite table."""
+"""Balance function against a class of bounded adversaries [WXH Def. 22-24], on a finite table."""
 
 from __future__ import annotations
 
@@ -24,20 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ComputationalBalance(BalanceBounds):
-    """Bounds on g_c(b) = C_1c - C_1c^b for a class of adversaries, in nats. ``float()`` gives the lower one.
+    """Bounds on g_c(b) = C_1c - C_1c^b for a class of adversaries, in nats. ``float()`` returns the lower bound.
 
     Attributes
     ----------
     b : float
         Least entropy of the adversary's distribution of the table, in nats.
     capacity_lower, capacity_upper : float
-        Bounds on C_1c, the most that a reader of the class learns, whatever the distribution.
+        Bounds on C_1c, the largest leakage to a reader of the class over all distributions.
     restricted_lower, restricted_upper : float
-        Bounds on C_1c^b, the same over distributions of entropy at least b.
-    balances : tuple of Balance
-        Of each reader by itself.
-    unbounded_lower, unbounded_upper : float
-        Bounds on C_1, what an adversary who sees all of Y can learn.
+        Bounds on C_1c^b, the largest leakage over distributions of entropy at least b.
+    balances : tuple of Balance Balance of each reader by itself. unbounded_lower, unbounded_upper : float
+        Bounds on C_1, the largest leakage to an adversary who sees all of Y.
     """
 
     balances: tuple[Balance, ...]
@@ -62,14 +60,15 @@ def computational_balance_function(
     tol: float = 1e-9,
     starts: int = 16,
 ) -> ComputationalBalance:
-    """Function g_c(b) = C_1c - C_1c^b: gain against bounded adversaries with incomplete knowledge [WXH Def. 24].
+    """Bound g_c(b) = C_1c - C_1c^b, the gain against bounded adversaries with incomplete knowledge [WXH Def. 24].
 
-    The paper bounds adversaries by asymptotic complexity, which no table has. Its finite counterpart is a class of
-    readers: an adversary sees Y only through one of them, and the effective information I_c(X_i;Y) is the most that a
-    reader passes on, the V-information of the predictors that look through it. The effective entropy of a distribution
-    is its entropy, as every distribution of X is a constant prediction [WXH Def. 22]. Then C_1c^b is the largest C_1^b
-    of a reader's channel, and a channel that is ε-private against the class on distributions of entropy at least b is
-    (ε + g_c(b))-private against it on all distributions and (ε + g_c(b) + τ)-private against everyone [WXH Prop. 8].
+    The paper bounds adversaries by asymptotic complexity, which is not defined for a single table. The finite
+    counterpart is a class of readers: an adversary sees Y only through a reader, and the effective information
+    I_c(X_i;Y) is the most that any reader passes on, the V-information of the predictors that use the reader's output.
+    The effective entropy of a distribution is its entropy, as every distribution of X is a constant prediction [WXH
+    Def. 22]. Then C_1c^b is the largest C_1^b of a reader's channel, and a channel that is ε-private against the class
+    on distributions of entropy at least b is (ε + g_c(b))-private against it on all distributions and (ε + g_c(b) +
+    τ)-private against everyone [WXH Prop. 8].
 
     Parameters
     ----------
@@ -78,11 +77,12 @@ def computational_balance_function(
     b : float
         Entropy in nats, between 0 and log n_x.
     readers : int or sequence of arrays of shape (n_y, n_z)
-        Channels from Y to what is seen of it; or k, all maps of Y to k values: adversaries with log k nats of memory.
+        Channels from Y to what the adversary sees; or a number k for all maps of Y to k values, which are adversaries
+        with log k nats of memory.
     sizes : sequence of int, optional
-        Letters of each record; without it the table is one record.
+        Number of letters of each record; by default the table is one record.
     tol : float
-        Distance of the bounds aimed at for each reader, in nats, > 0.
+        Requested distance of the bounds for each reader, in nats, > 0.
     starts : int
         Random starts of the search for several records, >= 1.
 
@@ -111,7 +111,7 @@ def computational_balance_function(
     n_y, most = matrix.shape[1], 1000
     if is_number(readers):
         k = min(whole_number("readers", readers, 1), n_y)
-        # Maps to exactly k values, but for their names: the Stirling number of the second kind.
+        # Number of maps onto k values up to renaming, a Stirling number of the second kind.
         n_maps = sum((-1) ** j * math.comb(k, j) * (k - j) ** n_y for j in range(k + 1)) // math.factorial(k)
         if n_maps > most:
             raise InvalidParameter(
@@ -142,8 +142,8 @@ def computational_balance_function(
 
 
 def _partitions(n: int, k: int) -> list[list[int]]:
-    """Labels 0..k-1 of n things, each label used and numbered by first use, in ascending order."""
-    labellings: dict[int, list[list[int]]] = {0: [[]]}  # of the first things, by how many labels they use
+    """Yield labels 0..k-1 of n things in ascending order; every label is used, and numbered by its first use."""
+    labellings: dict[int, list[list[int]]] = {0: [[]]}  # labels of the first i things, by the number of labels used
     for left in reversed(range(n)):
         before, labellings = labellings, {}
         for used in range(max(k - left, 1), k + 1):
@@ -153,6 +153,6 @@ def _partitions(n: int, k: int) -> list[list[int]]:
 
 
 def _distinct(channels: list[Vector]) -> list[Vector]:
-    """Channels that differ in more than the names of records and outputs."""
+    """Channels that differ in more than the order of inputs and outputs."""
     distinct = {np.unique(matrix, axis=1).tobytes(): matrix for matrix in reversed(channels)}
     return list(distinct.values())[::-1]

@@ -1,4 +1,4 @@
-"""The joint lift of several released columns, from the joint distribution of S and all of them."""
+"""Joint lift of several released columns, from the joint distribution of S and these columns."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from sanitize.core.channel import Channel, Tuples, channel_matrix
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
 
-# Code of the column in every symbol, symbols of the column, and their alphabet where there is one.
+# Code of the column in every symbol, number of symbols of the column, and their alphabet, if any.
 _Column = tuple[Codes, int, Alphabet | None]
 
-# Released tuples that fit in memory, cells of a distribution kept as a dense tensor, and those worked on at once.
+# Largest number of released tuples, of cells of a dense tensor, and of cells per block.
 _MAX_OUTPUTS = 1 << 20
 
 
 def joint_release(
     distribution: JointDistribution | ArrayLike, channels: Sequence[Channel | ArrayLike | Any]
 ) -> JointDistribution:
-    """Distribution of (S, (Y_1, ..., Y_d)) when each column passes through its own channel.
+    """Distribution of (S, (Y_1, ..., Y_d)) if each column passes through its own channel.
 
     P(s, y_1, ..., y_d) = Σ P(s, x_1, ..., x_d) Π_j P(y_j | x_j), exactly; every measure and budget applies to the
-    result. Budgets on the lift do not add up over columns, so this is the figure to look at. The distribution is one
-    tensor that is contracted a column at a time; where it would be too large, the distinct rows of the data are summed.
+    result. Budgets on the lift do not add up over columns, so the joint release should be measured from this
+    distribution. It is a tensor that is contracted one column at a time; if the tensor would be too large, the distinct
+    rows of the data are summed.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def joint_release(
 
 
 def check_outputs(shape: tuple[int, ...]) -> None:
-    """Return whether the distribution of tuples with this many symbols per position fits in memory."""
+    """Refuse tuples with too many combinations of symbols for their distribution to fit in memory."""
     if math.prod(shape) > _MAX_OUTPUTS:
         raise InvalidParameter(
             f"channels release {math.prod(shape)} tuples, more than {_MAX_OUTPUTS}; measure fewer at once"
@@ -102,7 +103,7 @@ def check_outputs(shape: tuple[int, ...]) -> None:
 def distribution_of_tuples(
     released: Vector, shape: tuple[int, ...], sensitive: Alphabet, n: int | None = None
 ) -> JointDistribution:
-    """Distribution of S and the output tuples that can occur, from all tuples in lexicographic order."""
+    """Return the distribution of S and the output tuples that can occur, from masses of all tuples in order."""
     possible = np.flatnonzero(released.sum(axis=0))
     numbers = np.stack(np.unravel_index(possible, shape), axis=1)
     symbols = numbers[:, 0].tolist() if len(shape) == 1 else [tuple(row) for row in numbers.tolist()]
@@ -111,13 +112,13 @@ def distribution_of_tuples(
 
 
 def _contract(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
-    """Distribution of S and the released tuples, shape (n_s, product of the n_y), from that of S and the tuples."""
+    """Turn the distribution of S and the tuples into that of S and the released tuples, (n_s, product of the n_y)."""
     inputs = [len(kernel) for _, kernel in kernels]
     if len(pmf) * math.prod(inputs) <= CHANNEL_CELLS:
         cells = np.zeros((len(pmf), math.prod(inputs)))
         cells[:, np.ravel_multi_index([codes for codes, _ in kernels], inputs)] = pmf
         tensor = cells.reshape(len(pmf), *inputs)
-        # Columns that shrink most go first, so that no step is larger than both ends.
+        # Columns that shrink most are contracted first, so that no intermediate result is larger than both ends.
         for j in sorted(range(len(kernels)), key=lambda j: kernels[j][1].shape[1] / inputs[j]):
             tensor = np.moveaxis(np.tensordot(tensor, kernels[j][1], axes=(j + 1, 0)), -1, j + 1)
         return tensor.reshape(len(pmf), -1)
@@ -131,12 +132,12 @@ def _contract(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
 
 
 def row_products(matrices: Sequence[Vector]) -> Vector:
-    """Products of one entry from each matrix, row by row; the last matrix varies fastest."""
+    """Products of one entry per matrix, row by row, in the order in which the last matrix varies fastest."""
     return reduce(lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(len(left), -1), matrices)
 
 
 def conditional_dependence(distribution: ArrayLike) -> float:
-    """γ = max |log P(x_1, ..., x_d | s) / Π_j P(x_j | s)| over cells whose columns each can occur with s, in nats.
+    """Dependence γ of columns given S: max |log P(x_1, ..., x_d | s) / Π_j P(x_j | s)| over possible cells, in nats.
 
     Columns that are each ε_j-LDP with respect to S are together (Σ ε_j + 2γ)-LDP: see `sensitive_ldp_composition`.
 
@@ -148,7 +149,7 @@ def conditional_dependence(distribution: ArrayLike) -> float:
     Returns
     -------
     float
-        0 where the columns are independent given S; inf where letters possible with s never meet.
+        0 if the columns are independent given S; inf if letters that are each possible with s never occur together.
 
     Raises
     ------
@@ -175,7 +176,7 @@ def conditional_dependence(distribution: ArrayLike) -> float:
 
 
 def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
-    """Check a distribution of S and columns, those named or any, and normalise it to sum 1."""
+    """Check a distribution of S and (named) columns, and normalise it to sum 1."""
     tensor = doubles(
         distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, ..., n_xd)")
     )
@@ -188,7 +189,7 @@ def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
 
 
 def _rows(channel: Any, codes: Codes, size: int, alphabet: Alphabet | None, position: int) -> tuple[Codes, Vector]:
-    """Codes of one column as inputs of its channel, and the channel's matrix."""
+    """Return the codes of one column as inputs of its channel, and the channel's matrix."""
     kernel = channel_matrix(channel, f"channel {position}")
     channel = getattr(channel, "channel_", channel)
     if alphabet is not None and isinstance(channel, Channel) and channel.inputs.columns == alphabet.columns:

@@ -1,4 +1,4 @@
-"""Composition bounds on levels: lift budgets, LDP of S, a private mean, groups of records."""
+"""Composition bounds for lift budgets, LDP of S, a private mean, and groups of records."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sanitize.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class MeanTail:
-    """Deviation of a private mean of many rows from the true one.
+    """Tail probability of the deviation of a private mean of many rows from the true mean.
 
     Attributes
     ----------
     variance : float
-        N, variance of the noise, in squared units of the data.
+        Variance N of the noise, in squared units of the data.
     limit : float
         Limit of Pr[|W - μ| >= τ] as the rows grow in number.
     chebyshev : float
-        N/τ², printed as the limit; only an upper bound, and above 1 it says nothing.
+        Chebyshev's bound N/τ², printed as the limit; it is only an upper bound, and trivial above 1.
     """
 
     variance: float
@@ -36,18 +36,18 @@ class MeanTail:
 
 
 def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBudget:
-    """Smallest budget that holds for (Y_1, Y_2) when each meets its own and they are independent given S.
+    """Smallest budget that (Y_1, Y_2) meet jointly if each meets its own and they are independent given S.
 
-    It exceeds the sum of the budgets: l(s, y_1, y_2) = l_1 l_2 / E_S[l_1 l_2], and the mean of the product may be
-    far from 1. With a = e^-lower and b = e^upper of each budget, and lifts of mean 1 between them,
+    This budget exceeds the sum of the two budgets, because l(s, y_1, y_2) = l_1 l_2 / E_S[l_1 l_2], and the mean of the
+    product may be far from 1. With a = e^-lower and b = e^upper of each budget, and lifts of mean 1 between them,
 
     * E[l_1 l_2] >= 1 - min((1-a_1)(1-a_2), (b_1-1)(b_2-1)), which bounds the lift from above,
     * E[l_1 l_2] <= 1 + min((1-a_1)(b_2-1), (1-a_2)(b_1-1)), which bounds it from below,
 
     both attained by two-point distributions. For two ε-LIP outputs the upper end is 3ε - ln(2 - e^-ε), a supremum that
     is approached as the share of the worst s vanishes, and the lower end 2ε + ln(e^ε - 1 + e^-ε), attained: at ε = 1
-    2.510 and 2.735 instead of 2. Without independence given S the two budgets say nothing: two fair bits each
-    tell nothing about their sum modulo 2, and together all.
+    2.510 and 2.735 instead of 2. Without independence given S, the two budgets imply nothing: each of two fair bits
+    reveals nothing about their sum modulo 2, and both together reveal it.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
     (2.5101, 2.7353)
     """
     _check_lift_budgets((first, second))
-    # Lifts that may not fall below 1, or not rise above it, are 1: such an output is independent of S.
+    # Lifts that must not fall below 1, or must not rise above 1, all equal 1: such an output is independent of S.
     live = [budget for budget in (first, second) if budget.lower > 0 and budget.upper > 0]
     if len(live) < 2:
         return live[0] if live else LiftBudget(lower=0.0, upper=0.0)
-    # Lifts of a budget are between 1 - fall and 1 + rise; in 400 digits the least doubles keep theirs beside 1.
+    # Lifts of a budget are between 1 - fall and 1 + rise; 400 digits keep even the smallest doubles next to 1.
     with decimal.localcontext(decimal.Context(prec=400, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])):
         lows = [(-Decimal(budget.lower)).exp() for budget in live]
         (fall, other_fall), rises = [1 - low for low in lows], [Decimal(budget.upper).exp() - 1 for budget in live]
@@ -81,7 +81,7 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
 
 
 def sequential_budget(budgets: Sequence[LiftBudget]) -> LiftBudget:
-    """Budget of releases that each meet their own given all earlier outputs: the sum.
+    """Budget of releases that each meet their own budget given all earlier outputs: the sum of the budgets.
 
     log l(s, y_1, y_2) = log l(s, y_1) + log l(s, y_2 | y_1), so bounds of the second lift *conditional on* y_1 add
     to those of the first.
@@ -110,14 +110,14 @@ def sequential_budget(budgets: Sequence[LiftBudget]) -> LiftBudget:
 
 
 def sensitive_ldp_composition(eps: Sequence[float], dependence: float) -> float:
-    """Σ ε_j + 2γ: LDP of S for columns released separately, each ε_j-LDP with respect to S, in nats.
+    """LDP level of S, Σ ε_j + 2γ, for columns released separately, each ε_j-LDP with respect to S, in nats.
 
     γ = max |log P(x_1, ..., x_d | s) / Π P(x_j | s)| is `conditional_dependence`; at γ = 0 the levels add.
 
     Parameters
     ----------
     eps : sequence of float
-        LDP of S of each column, >= 0; inf is allowed.
+        LDP level of S of each column, >= 0; inf is allowed.
     dependence : float
         γ >= 0; inf is allowed.
 
@@ -141,13 +141,13 @@ def sensitive_ldp_composition(eps: Sequence[float], dependence: float) -> float:
 def private_mean_tail(
     half_range: float, eps: float, tau: float, balance: float = 0.0, *, variance: float | None = None
 ) -> MeanTail:
-    """Tail Pr[|W - μ| >= τ], W the mean of n rows plus Gaussian noise of variance N, for large n [WXH Prop. 4].
+    """Tail Pr[|W - μ| >= τ] of W, the mean of n rows plus Gaussian noise of variance N, for large n [WXH Prop. 4].
 
-    N = T²/(e^{2(ε+δ)} - 1) makes W ε-information private against adversaries for whom the channel is
-    (b, δ)-balanced. **Corrected:** W tends to μ + noise in distribution, so the limit is 2Q(τ/√N); the printed N/τ² is
-    Chebyshev's bound, and the variance of W tends to N, not to 0. N itself is more than needed, since the
-    capacity of a channel with bounded input is below ½ log(1 + T²/N) [WXH Cor. 6, corrected]: give the least one as
-    ``variance``, which is `sanitize.mechanisms.gaussian_noise_variance` of T and ε + δ.
+    N = T²/(e^{2(ε+δ)} - 1) makes W ε-information private against adversaries for whom the channel is (b, δ)-balanced.
+    **Corrected:** W tends to μ + noise in distribution, so the limit is 2Q(τ/√N); the printed N/τ² is Chebyshev's
+    bound, and the variance of W tends to N, not to 0. This N is larger than needed, since the capacity of a channel
+    with bounded input is below ½ log(1 + T²/N) [WXH Cor. 6, corrected]. The least sufficient variance is
+    `sanitize.mechanisms.gaussian_noise_variance` of T and ε + δ; pass it as ``variance``.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def private_mean_tail(
     else:  # T e^{-level/2} / sqrt(1 - e^{-level}): no overflow at large levels.
         deviation = half_range * math.exp(-level / 2) / math.sqrt(-math.expm1(-level))
     spread = deviation / tau
-    # Products, unlike powers, leave the range of doubles without an error.
+    # Products, unlike powers, raise no error if they leave the range of doubles.
     return MeanTail(deviation * deviation, 2 * float(ndtr(-1 / spread)) if spread > 0 else 0.0, spread * spread)
 
 
@@ -205,7 +205,7 @@ def _check_lift_budgets(budgets: Any) -> None:
 
 @dataclass(frozen=True)
 class PrivacyLoss:
-    """Level of (ε, δ)-differential privacy for events; nats and a probability."""
+    """Level of (ε, δ)-differential privacy for events, with ε in nats."""
 
     eps: float
     delta: float
@@ -214,16 +214,16 @@ class PrivacyLoss:
 def basic_composition(eps: Sequence[float], deltas: Sequence[float] | None = None) -> PrivacyLoss:
     """Level of independent (ε_j, δ_j)-private answers about the same x: (Σ ε_j, 1 - Π (1 - δ_j)).
 
-    The printed rule of the literature, Σ δ_j, is larger. The pair is attained, by channels that reveal x with
-    probability δ_j and else answer by randomized response. Levels of Rényi DP of one order, of mutual-information
-    DP and of information privacy (C_1) add too: give them as ``eps`` [WXH Thm 7.1; CY].
+    The usual rule in the literature, Σ δ_j, is larger. The pair is attained by channels that reveal x with probability
+    δ_j and otherwise answer by randomized response. Levels of Rényi DP of one order, of mutual-information DP and of
+    information privacy (C_1) also add up: pass them as ``eps`` [WXH Thm 7.1; CY].
 
     Parameters
     ----------
     eps : sequence of float
         Levels in nats, >= 0; inf is allowed.
     deltas : sequence of float, optional
-        Probabilities, event-wise, one a level; all 0 without it.
+        Probabilities δ for events, one per level; all 0 by default.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def basic_composition(eps: Sequence[float], deltas: Sequence[float] | None = Non
     if len(levels) != len(chances) or not levels:
         raise InvalidParameter(f"eps and deltas must have one entry per channel, got {len(levels)} and {len(chances)}")
     delta = 0.0
-    for chance in chances:  # 1 - Π(1 - δ) would lose a δ of 1e-17
+    for chance in chances:  # computing 1 - Π(1 - δ) directly would lose a δ of 1e-17
         delta += chance * (1 - delta)
     return PrivacyLoss(math.fsum(levels), min(delta, 1.0))
 
@@ -290,7 +290,7 @@ def group_privacy(eps: float, k: int, delta: float = 0.0) -> PrivacyLoss:
 def group_capacity_bound(individual: float, k: int, whole: float = math.inf) -> float:
     """Bound on the capacity of a group: C_k <= min(k C_1, C_n), in nats [WXH Lemma 4, Thm 6.1, sharpened].
 
-    Attained by the noiseless release of k records. The exact C_k of a channel is
+    The noiseless release of k records attains the bound. The exact C_k of a channel is
     ``individual_channel_capacity(channel, ..., group=k)``.
 
     Parameters

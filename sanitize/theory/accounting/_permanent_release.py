@@ -1,4 +1,4 @@
-"""Joint leakage of a unit's symbols if it draws one answer per value, kept for good."""
+"""Joint leakage of a unit's symbols if it draws one answer per value and keeps it permanently."""
 
 from __future__ import annotations
 
@@ -18,30 +18,29 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
-# Pairs of a history and its symbols worked on at once.
+# Pairs of a history and its symbols processed at once.
 _BLOCK_PAIRS = 1 << 20
 
 
 def permanent_release(
     distribution: ArrayLike, histories: ArrayLike, channel: Channel | ArrayLike | Any
 ) -> JointDistribution:
-    """Joint P(S, (Y_1, ..., Y_T)) when a unit answers y_t = F(x_t), F(v) drawn from P(y|v) once per unit and value.
+    """Distribution of (S, (Y_1, ..., Y_T)) if a unit answers y_t = F(x_t), with F(v) drawn once from P(y|v).
 
-    P(s, y_1, ..., y_T) = Σ P(s, x_1, ..., x_T) Π P(y_v | v) over the histories in which equal values have equal
-    symbols, the product being over the different values v of a history. So rows, months or files of a value that was
-    released before tell nothing new by themselves. But that a symbol changes says for certain that the value did, so
-    no level of the channel bounds what changing values tell: this distribution does, and every measure and budget
-    applies to it. With noise drawn anew for each value it is `joint_release` that applies.
+    F is drawn once per unit and value v. So P(s, y_1, ..., y_T) = Σ P(s, x_1, ..., x_T) Π P(y_v | v) over the histories
+    in which equal values have equal symbols; the product is over the distinct values v of a history. So further rows,
+    months or files with a value that was released before reveal nothing new by themselves. But a change of the symbol
+    proves that the value changed, so no level of the channel bounds the leakage of changing values. It is measured from
+    this distribution, to which every measure and budget applies. If noise is drawn anew each time, use `joint_release`.
 
-    Symbols that are kept link the rows of a unit, wherever they are released, and whoever has the key that F is drawn
-    from can undo it.
+    Permanent symbols link all released rows of a unit, and anyone who has the key from which F is drawn can undo it.
 
     Parameters
     ----------
     distribution : array-like of shape (n_s, n_histories)
         Joint distribution of a unit's sensitive symbol and its history.
     histories : array-like of int, shape (n_histories, T)
-        Codes of the values of each history, no two of which are equal, in the order in which they are released.
+        Codes of the values of each history, in the order of release; no two histories are equal.
     channel : Channel, array or fitted estimator
         P(y|x), shape (n_x, n_y).
 
@@ -100,12 +99,12 @@ def permanent_release(
 
 
 def _answers(codes: Codes, kernel: Vector) -> tuple[Codes, Vector, Codes]:
-    """Every history with every possible sequence of symbols: history, probability, number of the sequence."""
+    """Return every history with every possible sequence of symbols: history, probability, index of the sequence."""
     n_y = kernel.shape[1]
     history, weight = np.arange(len(codes)), np.ones(len(codes))
     answers = np.zeros((len(codes), 0), np.intp)
     for t in range(codes.shape[1]):
-        # The first month of each value; its own where it is new.
+        # The first month with the same value; a month with a new value refers to itself.
         first = (codes[:, : t + 1] == codes[:, t : t + 1]).argmax(axis=1)[history]
         new = np.flatnonzero(first == t)
         old = np.flatnonzero(first < t)

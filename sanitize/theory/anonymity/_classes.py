@@ -1,4 +1,4 @@
-"""Rows of equal quasi-identifiers, counted by sensitive value: input of all measures of the k-anonymity family."""
+"""Counts of rows by quasi-identifiers and sensitive value, the input of all measures of the k-anonymity family."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ClassCounts:
     ----------
     column : str
     counts : ndarray of shape (n_values, n_classes)
-        Values in ascending order; every row and column has a count.
+        Counts, with values in ascending order; every row and column has a positive count.
     numeric : bool
-        The column is numeric and no value is missing.
+        True if the column is numeric and no value is missing.
     """
 
     column: str
@@ -75,7 +75,7 @@ def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
 
 
 def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, others: Others) -> list[ClassCounts]:
-    """Counts of each sensitive column; other sensitive columns, if known, join the quasi-identifiers."""
+    """Count each sensitive column in classes; other sensitive columns, if known, join the quasi-identifiers."""
     check_choice("others", others, "unknown", "known")
     public, secret = class_names(table, quasi_identifiers, sensitive)
     rows, weights, orders = _rows(table, (*public, *secret))
@@ -89,9 +89,9 @@ def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, oth
 
 
 def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any] | None, Mapping[str, Any] | None]:
-    """Columns with their distinct values, found once for all counts; for counts their cells, weights and orders.
+    """Return columns with their distinct values, found once for all counts, and the weights and orders of cells.
 
-    The weights are None where every row is one, and so are the orders where values have their own.
+    Weights are None if every row counts as one, and orders are None if values have their natural order.
     """
     if not isinstance(table, ContingencyTable):
         rows = Table.from_native(table)
@@ -106,7 +106,7 @@ def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any
 
 
 def class_names(table: Any, quasi_identifiers: Columns, sensitive: Columns) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Columns that form the classes, and the sensitive ones."""
+    """Names of the columns that form the classes, and of the sensitive columns."""
     table_columns = (
         (table.public.columns, table.sensitive.columns) if isinstance(table, ContingencyTable) else (None, None)
     )

@@ -1,4 +1,4 @@
-"""Distances of the sensitive values of a class from those of the whole table: t, delta and beta."""
+"""Distances of a class's sensitive values from those of the whole table: t, delta and beta."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def t_closeness(
     distance: Distance = "auto",
     others: Others = "unknown",
 ) -> float:
-    """Largest earth mover's distance of a class's sensitive values from the table's [LLV].
+    """Largest earth mover's distance of a class's sensitive values from those of the table [LLV].
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def t_closeness(
     quasi_identifiers, sensitive : str or list of str
         Optional for a ContingencyTable: all its public and sensitive columns.
     distance : {"auto", "equal", "ordered"}
-        ``equal``: any two values are 1 apart, which makes it the total variation. ``ordered``: the i-th and j-th of
+        ``equal``: any two values are 1 apart, which gives the total variation. ``ordered``: the i-th and j-th of
         m values in ascending order are |i - j| / (m - 1) apart. ``auto``: ordered for numeric columns without
         missing values, which have no place in an order; the equal distance is never smaller.
     others : {"unknown", "known"}
@@ -39,7 +39,7 @@ def t_closeness(
     Returns
     -------
     float
-        Between 0 and 1, the worst sensitive column; a table is t-close for every t from there on.
+        Value between 0 and 1 for the worst sensitive column; a table is t-close for this t and every larger one.
 
     Notes
     -----
@@ -80,15 +80,15 @@ def delta_disclosure(
     quasi_identifiers, sensitive : str or list of str
         Optional for a ContingencyTable: all its public and sensitive columns.
     absent : {"infinite", "ignore"}
-        A class without some value rules it out, and by definition delta is infinite. ``ignore`` leaves those values
-        out, which understates what a class gives away; pyCANON [SL] does so.
+        A class without some value rules it out, and by definition delta is then infinite. ``ignore`` leaves such values
+        out, as pyCANON [SL] does, which understates what a class reveals.
     others : {"unknown", "known"}
         Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
 
     Returns
     -------
     float
-        The worst sensitive column; a table has delta-disclosure privacy for every delta above.
+        Value for the worst sensitive column; a table has delta-disclosure privacy for every larger delta.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def beta_likeness(
     Returns
     -------
     float
-        The worst sensitive column; a table has basic beta-likeness for every beta from there on.
+        Value for the worst sensitive column; a table has basic beta-likeness for this beta and every larger one.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def enhanced_beta_likeness(
     Returns
     -------
     float
-        `beta_likeness`, or infinity where a value gains more than its own -log p, which no beta allows.
+        `beta_likeness`, or infinity if a value gains more than its own -log p, which no beta allows.
 
     Notes
     -----
@@ -176,7 +176,7 @@ def enhanced_beta_likeness(
     for column in class_counts(table, quasi_identifiers, sensitive, others):
         distribution = column.distribution
         gains = lift(distribution).max(axis=1) - 1
-        # The share 1 gains nothing; rounding must not make a breach of it.
+        # A value with share 1 cannot gain; rounding must not turn this into a breach.
         limit = -np.log(distribution.p_s) * (1 + 1e-12) + 1e-12
         worst = max(worst, math.inf if (gains > limit).any() else float(gains.max()))
     return worst

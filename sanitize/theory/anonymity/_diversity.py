@@ -1,4 +1,4 @@
-"""Numbers of rows and sensitive values of a class: k, alpha and l."""
+"""Measures by the rows and the sensitive values of a class: k, alpha and l."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def entropy_l_diversity(
     Returns
     -------
     float
-        The worst sensitive column; a table is entropy l-diverse for every l up to it.
+        Value for the worst sensitive column; a table is entropy l-diverse for every l up to this value.
 
     Notes
     -----
-    pyCANON [SL] returns the whole part, computed in floating point: one too few for some tables, for example 1 where
-    every class holds two values equally often.
+    pyCANON [SL] returns the integer part, computed in floating point, which is one too small for some tables, for
+    example 1 if every class contains two values equally often.
 
     Examples
     --------
@@ -144,20 +144,20 @@ def recursive_l_diversity(
     quasi_identifiers, sensitive : str or list of str
         Optional for a ContingencyTable: all its public and sensitive columns.
     l : int, optional
-        At least 1; the table's own `l_diversity` by default.
+        Number of values, at least 1; by default the table's own `l_diversity`.
     others : {"unknown", "known"}
         Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
 
     Returns
     -------
     float
-        The worst sensitive column; a table is recursively (c, l)-diverse for every c above it. Infinite where a
-        class has fewer than l values.
+        Value for the worst sensitive column; a table is recursively (c, l)-diverse for every larger c. It is infinite
+        if a class has fewer than l values.
 
     Notes
     -----
-    pyCANON [SL] sorts the counts the other way: it sets the rarest value against the most frequent ones and returns
-    floor(r_m / (r_1 + ... + r_(m-l+1)) + 1), which is 1 or 2 for every table.
+    pyCANON [SL] sorts the counts in the other order: it compares the rarest value with the most frequent ones and
+    returns floor(r_m / (r_1 + ... + r_(m-l+1)) + 1), which is 1 or 2 for every table.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""All measures of the k-anonymity family for one table, as a frozen value and as sentences."""
+"""Profile of one table with all measures of the k-anonymity family, as a frozen value and as sentences."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from sanitize.theory.anonymity._diversity import (
 
 @dataclass(frozen=True)
 class AnonymityProfile(Told):
-    """Every measure of the family for one table.
+    """All measures of the k-anonymity family for one table.
 
     Attributes
     ----------
     k : int
         `k_anonymity`.
     n_classes : int
-        Classes of equal quasi-identifiers.
+        Number of classes of equal quasi-identifiers.
     unique : float
         Share of rows that are alone in their class.
     alpha, distinct_l, entropy_l, recursive_c, t, delta, beta, enhanced_beta
-        Of the functions of these names, worst sensitive column; ``recursive_c`` goes with ``distinct_l``.
+        Values of the functions of these names for the worst sensitive column; ``recursive_c`` is for l =
+        ``distinct_l``.
     """
 
     quasi_identifiers: tuple[str, ...]

@@ -1,8 +1,8 @@
-"""Differential-privacy-like notions of a channel: worst cases over pairs of neighbouring inputs, in nats.
+"""Notions of privacy like differential privacy: worst cases of a channel over pairs of neighbouring inputs, in nats.
 
-Inputs are neighbours when the notion must not tell them apart. For one record all letters are; for databases of
-n records, those that differ in one record (`hamming_neighbours`). Functions take the pairs as ``neighbours``,
-an integer array (n_pairs, 2) read in both directions; None means all pairs of inputs.
+Inputs are neighbours if the release must not distinguish them. For one record, all letters are neighbours; for
+databases of n records, databases that differ in one record are (`hamming_neighbours`). Functions take the pairs as
+``neighbours``, an integer array (n_pairs, 2) read in both directions; None means all pairs of inputs.
 """
 
 from __future__ import annotations

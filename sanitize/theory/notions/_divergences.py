@@ -1,6 +1,6 @@
 """Divergences of many pairs of distributions at once: rows of P against rows of Q, shapes (n_pairs, n_y) to (n_pairs,).
 
-Both arguments hold probability rows; an output that neither distribution reaches adds nothing.
+Rows of both arguments are probabilities; an output that neither distribution reaches adds nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _NODES, _WEIGHTS = leggauss(12)
 
 
 def log_ratios(p: Vector, q: Vector) -> Vector:
-    """Log ratios log p/q of entries: inf where only q is 0, -inf where p is 0 (also where both are)."""
+    """Return log p/q of entries: inf where only q is 0, and -inf where p is 0 (also if both are 0)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         change = (p - q) / q
         ratio = np.where(np.abs(change) < 0.5, np.log1p(change), np.log(p) - np.log(q))
@@ -23,8 +23,8 @@ def log_ratios(p: Vector, q: Vector) -> Vector:
 
 def positive_part(p: Vector, q: Vector, eps: float) -> Vector:
     """Largest P(A) - e^ε Q(A) over events A: the sum over outputs of the positive part of p - e^ε q."""
-    # In two halves, because e^ε alone may overflow where its product with a tiny q does not. e^1400 makes the
-    # smallest double exceed 1: no larger ε, nor inf, changes the answer.
+    # e^ε is applied in two halves, because it may overflow although its product with a tiny q does not. e^1400 lifts
+    # the smallest double above 1, so no larger ε, not even inf, changes the result.
     half = np.exp(min(eps / 2, 700.0))
     with np.errstate(over="ignore"):
         total: Vector = np.maximum(p - q * half * half, 0).sum(axis=1)
@@ -34,24 +34,24 @@ def positive_part(p: Vector, q: Vector, eps: float) -> Vector:
 def epsilon_at(p: Vector, q: Vector, delta: float) -> Vector:
     """Least ε >= 0 with P(A) <= e^ε Q(A) + δ for every event A, exactly.
 
-    It is the largest log((P(A) - δ) / Q(A)), and by the Neyman-Pearson lemma some A = {p/q >= t} attains it.
+    This is the largest log((P(A) - δ) / Q(A)), which by the Neyman-Pearson lemma some A = {p/q >= t} attains.
     """
     order = np.argsort(-log_ratios(p, q), axis=1, kind="stable")
     mass_p = np.minimum(np.cumsum(np.take_along_axis(p, order, axis=1), axis=1), 1.0)
     mass_q = np.cumsum(np.take_along_axis(q, order, axis=1), axis=1)
     excess = mass_p - delta
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Rounding of a sum of probabilities, relative.
+        # Relative rounding error of a sum of probabilities.
         logs = np.where(excess > 1e-15 * delta, np.log(excess) - np.log(mass_q), -np.inf)
-    if delta == 0:  # sums would only round what single outputs decide
+    if delta == 0:  # for δ = 0 single outputs decide, and sums would add rounding errors
         logs = log_ratios(p, q)
     return np.maximum(logs.max(axis=1), 0.0)
 
 
 def renyi(p: Vector, q: Vector, alpha: float) -> Vector:
-    """Rényi divergence D_α(P || Q) for α in (0, inf]; 0 for equal rows, inf where P leaves the support of Q."""
+    """Rényi divergence D_α(P || Q) for α in (0, inf]; 0 for equal rows, inf if P leaves the support of Q."""
     ratio = log_ratios(p, q)
-    # Above this order the divergence is the largest log-ratio to the last digit.
+    # Above this order the divergence equals the largest log-ratio up to the last digit.
     if alpha > 1e18:
         return np.maximum(ratio.max(axis=1), 0.0)
     overlap = (p > 0) & (q > 0)
@@ -62,7 +62,7 @@ def renyi(p: Vector, q: Vector, alpha: float) -> Vector:
     else:
         with np.errstate(divide="ignore"):
             exponents = np.where(overlap, np.log(p) + shift * np.where(overlap, ratio, 0.0), -np.inf)
-        # log Σ p^α q^(1-α) is exact enough unless it is small: P and Q are close, or α is near 1.
+        # log Σ p^α q^(1-α) is accurate unless it is small, that is, unless P and Q are close or α is near 1.
         top = exponents.max(axis=1)
         shifted = exponents - np.where(np.isinf(top), 0.0, top)[:, None]
         with np.errstate(divide="ignore"):
@@ -80,9 +80,9 @@ def renyi(p: Vector, q: Vector, alpha: float) -> Vector:
 
 
 def _mean_terms(p: Vector, q: Vector, ratio: Vector, overlap: Mask, alpha: float) -> Vector:
-    """Sum Σ q g(p/q) with g(t) = (t^α - 1 - α(t-1)) / (α-1) >= 0, whose terms do not cancel.
+    """Return Σ q g(p/q) with g(t) = (t^α - 1 - α(t-1)) / (α-1) >= 0, a sum whose terms do not cancel.
 
-    It is the KL divergence at α = 1; times α-1, plus 1, it is Σ p^α q^(1-α).
+    The sum is the KL divergence at α = 1; multiplied by α-1, plus 1, it is Σ p^α q^(1-α).
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         terms = np.where(overlap, _terms(p, q, ratio, alpha), 0.0)
@@ -90,7 +90,7 @@ def _mean_terms(p: Vector, q: Vector, ratio: Vector, overlap: Mask, alpha: float
 
 
 def _terms(p: Vector, q: Vector, ratio: Vector, alpha: float) -> Vector:
-    """Entries q g(p/q); near p = q through g = α d² ∫ (1-s) (1 + s d)^(α-2) ds with d = (p - q)/q."""
+    """Return q g(p/q); near p = q it is computed by g = α d² ∫ (1-s) (1 + s d)^(α-2) ds with d = (p - q)/q."""
     shift = alpha - 1
     growth = ratio if shift == 0 else np.expm1(shift * ratio) / shift
     plain: Vector = p * growth - (p - q)

@@ -1,4 +1,4 @@
-"""Neighbouring inputs of a channel: databases in lexicographic order, and pairs of inputs."""
+"""Neighbouring inputs of a channel, as pairs of databases in lexicographic order or of any inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def hamming_neighbours(
 ) -> NDArray[np.intp]:
     """Pairs of databases that differ in exactly one record, in lexicographic order [WYZ §2.2, WXH Def. 10].
 
-    Database (x_1, ..., x_n) has the code of its letters read as digits, the first record most significant.
+    The code of a database (x_1, ..., x_n) is the number with its letters as digits, the first record most significant.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def hamming_neighbours(
     Returns
     -------
     ndarray of int, shape (n_pairs, 2)
-        Codes, the smaller first.
+        Pairs of codes, the smaller code first.
 
     Raises
     ------
@@ -52,8 +52,8 @@ def hamming_neighbours(
 
 
 def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
-    """Letters of each record, from ``n_records`` and ``n_symbols`` or from ``sizes``."""
-    most_databases = 1 << 40  # more than any channel can have; larger ones would only exhaust memory
+    """Number of letters of each record, from ``n_records`` and ``n_symbols`` or from ``sizes``."""
+    most_databases = 1 << 40  # more than any channel can have; larger numbers would exhaust memory
     if sizes is not None and n_records is None and n_symbols is None:
         shape = tuple(whole_number("every one of sizes", size, 1) for size in as_list("sizes", sizes))
     elif sizes is None and n_records is not None and n_symbols is not None:
@@ -68,7 +68,7 @@ def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence
 def check_databases(
     n_inputs: int, n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None
 ) -> tuple[int, ...]:
-    """Letters of each record, checked to make up the inputs of a channel."""
+    """Number of letters of each record; refuse databases that are not the inputs of a channel."""
     shape = database_sizes(n_records, n_symbols, sizes)
     if math.prod(shape) != n_inputs:
         raise InvalidParameter(
@@ -78,7 +78,7 @@ def check_databases(
 
 
 def check_pairs(neighbours: ArrayLike, n_inputs: int) -> NDArray[np.intp]:
-    """Pairs of inputs as an integer array (n_pairs, 2), checked to name inputs."""
+    """Return pairs of inputs as an integer array (n_pairs, 2); refuse pairs that do not name inputs."""
     try:
         pairs = np.asarray(neighbours)
     except ValueError:

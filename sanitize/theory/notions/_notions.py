@@ -1,8 +1,8 @@
-"""Differential-privacy-like notions of a channel: worst cases over pairs of neighbouring inputs, in nats.
+"""Notions of privacy like differential privacy: worst cases of a channel over pairs of neighbouring inputs, in nats.
 
-Inputs are neighbours when the notion must not tell them apart. For one record all letters are; for databases of
-n records, those that differ in one record (`hamming_neighbours`). Functions take the pairs as ``neighbours``,
-an integer array (n_pairs, 2) read in both directions; None means all pairs of inputs.
+Inputs are neighbours if the release must not distinguish them. For one record, all letters are neighbours; for
+databases of n records, databases that differ in one record are (`hamming_neighbours`). Functions take the pairs as
+``neighbours``, an integer array (n_pairs, 2) read in both directions; None means all pairs of inputs.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def global_dp(
 ) -> float:
     """Least ε with P(y|x) <= e^ε P(y|x') for all y and neighbouring databases x, x' [WYZ Def. 3, WXH Def. 10].
 
-    With one record it is the local differential privacy of `ldp_epsilon`. By [WXH Thm 2.1] it is also the
-    supremum of the max-information I_∞(X_i;Y) over records i and product priors; the supremum is approached by
-    priors that tend to a point mass and is in general not attained.
+    For one record, this level is the local differential privacy of `ldp_epsilon`. By [WXH Thm 2.1] it is also the
+    supremum of the max-information I_∞(X_i;Y) over records i and product priors. Priors that tend to a point mass
+    approach the supremum, which in general is not attained.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def global_dp(
     Returns
     -------
     float
-        ε in nats; inf where a database can release what a neighbour cannot.
+        Level ε in nats; inf if a database can lead to an output that a neighbour cannot.
 
     Raises
     ------
@@ -90,11 +90,11 @@ def approximate_dp(
     delta: float | None = None,
     neighbours: ArrayLike | None = None,
 ) -> float:
-    """(ε, δ)-DP by events: given ε the least δ, given δ the least ε, for P(A|x) <= e^ε P(A|x') + δ.
+    """Least δ for a given ε, or least ε for a given δ, with P(A|x) <= e^ε P(A|x') + δ for all events A.
 
-    The least δ is the largest sum over y of the positive part of P(y|x) - e^ε P(y|x'); its inverse is read off
-    the sorted likelihood ratios, not searched [CY; ZB Def. 3(2)]. Corrected: [ZB] bound every single entry by
-    e^ε P(y|x') + δ, which promises nothing when there are many outputs; here δ is for events.
+    The least δ is the largest sum over y of the positive part of P(y|x) - e^ε P(y|x'); the least ε is computed from the
+    sorted likelihood ratios, without a search [CY; ZB Def. 3(2)]. Corrected: [ZB] bound every single entry by e^ε
+    P(y|x') + δ, which guarantees nothing if there are many outputs; here δ is for events.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def approximate_dp(
     Returns
     -------
     float
-        δ, or ε in nats (inf where no finite level will do).
+        Least δ, or least ε in nats (inf if no finite level is enough).
 
     Raises
     ------
@@ -137,21 +137,21 @@ def approximate_dp(
 def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: ArrayLike | None = None) -> float:
     """Largest Rényi divergence D_α(P(.|x) || P(.|x')) over neighbours, in nats [ZB Def. 3(5)].
 
-    D_α(P || Q) = log(sum of p**α q**(1-α)) / (α-1); the KL divergence at α = 1, the DP level at α = inf. It grows
-    with α [ZB Lemma 20(8)].
+    D_α(P || Q) = log(sum of p**α q**(1-α)) / (α-1) is the KL divergence at α = 1 and gives the DP level at α = inf. It
+    grows with α [ZB Lemma 20(8)].
 
     Parameters
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
     alpha : float
-        Order, > 0; inf allowed. Near 1 nothing cancels.
+        Order, > 0; inf allowed. Values near 1 cause no loss of digits.
     neighbours : array-like of int, shape (n_pairs, 2), optional
         Pairs of inputs, such as `hamming_neighbours(n, m)`; None for all pairs.
 
     Returns
     -------
     float
-        Nats; inf where an input releases what a neighbour cannot (α >= 1) or shares no output with it.
+        Nats; inf if an input can lead to an output that a neighbour cannot (α >= 1), or shares no output with it.
 
     Raises
     ------
@@ -174,8 +174,8 @@ def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: Array
 def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighbours: ArrayLike | None = None) -> float:
     """Least ε with P(x|y) <= e^ε P(x'|y) for all y and neighbours x, x' [WYZ Def. 2].
 
-    Unlike differential privacy it depends on the prior: it bounds how far apart two databases end up, not how
-    far they moved. It differs from `global_dp` by at most `prior_ratio` either way.
+    Unlike differential privacy, the level depends on the prior: it bounds the posterior odds of two databases, not the
+    change from the prior odds. It differs from `global_dp` by at most `prior_ratio` in either direction.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighb
     Returns
     -------
     float
-        Nats; inf where y rules out an input and not its neighbour. Outputs of probability 0 do not count.
+        Nats; inf if some y rules out an input but not its neighbour. Outputs of probability 0 do not count.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighb
 
 
 def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
-    """Level ε_X = largest log P(x)/P(x') over neighbours, in nats, of the prior alone [WYZ (16)].
+    """Level ε_X of the prior alone, the largest log P(x)/P(x') over neighbours, in nats [WYZ (16)].
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
     Returns
     -------
     float
-        Nats; inf where a possible input has an impossible neighbour.
+        Nats; inf if a possible input has an impossible neighbour.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
 
 
 def _worst(matrix: Vector, neighbours: ArrayLike | None, divergence: Callable[[Vector, Vector], Vector]) -> float:
-    """Largest divergence over ordered pairs of neighbouring rows; at least 0, the divergence of a row from itself."""
+    """Largest divergence over ordered pairs of neighbouring rows; at least 0."""
     if neighbours is None:
         matrix = np.unique(matrix, axis=0)
         pairs = np.stack(np.triu_indices(len(matrix), 1), axis=1)
@@ -254,7 +254,7 @@ def _worst(matrix: Vector, neighbours: ArrayLike | None, divergence: Callable[[V
 
 
 def _log_range(logs: Vector, neighbours: ArrayLike | None) -> float:
-    """Largest difference of log-weights (n_x, n_y) between neighbours; two weights of 0 count as equal."""
+    """Largest difference of the logs of weights (n_x, n_y) between neighbours; two weights of 0 count as equal."""
     logs = logs[:, (logs > -np.inf).any(axis=0)]
     if neighbours is None:
         return float((logs.max(axis=0) - logs.min(axis=0)).max())

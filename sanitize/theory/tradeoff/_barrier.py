@@ -1,13 +1,13 @@
-"""Least convex information at a distortion: Newton steps inside the channels, with a certificate.
+"""Minimisation of a convex information at a given distortion by Newton steps inside the channels, with a certificate.
 
 The information F is a sum over outputs of functions of a column that are convex and homogeneous of degree 1. So
 its gradient G at any channel bounds it from below at every other, F(p') >= <G, p'>, and with any λ >= 0 no channel of
 cost at most D has less than Σ_x min_y (G + λ cost) - λD. The inverse of a column's Hessian, a diagonal less one
 product, is known; a step costs one linear system in the inputs.
 
-An information, of a distribution p > 0, has a ``value`` F, the level in ``nats`` that F stands for, a ``nat``, the
-least F that is worth one, a ``gradient`` G, shape (n_x, n_y), and a ``curvature`` (h, v): column y of the Hessian is
-diag(h) - h p v' / (v'p).
+An information, for a distribution p > 0, has a ``value`` F, the level in ``nats`` that F stands for, a ``nat`` (the
+smallest change of F that is worth one nat), a ``gradient`` G of shape (n_x, n_y), and a ``curvature`` (h, v): column y
+of the Hessian is diag(h) - h p v' / (v'p).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FIRST_WEIGHT, _LAST_WEIGHT = 100.0, 1e15
 
 
 class MutualInformation:
-    """I(X;Y) in nats."""
+    """Mutual information I(X;Y) in nats, as an information to minimise."""
 
     def __init__(self, p: Vector) -> None:
         self.p, self.nat = p, 1.0
@@ -47,7 +47,7 @@ class MutualInformation:
 
 
 class SibsonNorm:
-    """Norm Σ_y (Σ_x P(x) p(y|x)**α)**(1/α), whose log times α/(α-1) is the Sibson information."""
+    """Norm Σ_y (Σ_x P(x) p(y|x)**α)**(1/α); its log times α/(α-1) is the Sibson information."""
 
     def __init__(self, p: Vector, alpha: float) -> None:
         self.p, self.alpha, self.nat = p, alpha, (alpha - 1) / alpha
@@ -75,7 +75,7 @@ Information = MutualInformation | SibsonNorm
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """Channel of the problem, its F, and a lower bound of F over all channels."""
+    """Channel with its value of F, and a lower bound of F over all channels within the limit."""
 
     channel: Vector
     value: float
@@ -83,11 +83,11 @@ class Certified:
 
 
 def least_information(information: Information, d: Vector, limit: float, gap: float) -> Certified:
-    """Channel of least F with Σ P d p <= limit; d has a 0 in every row, and ``gap`` is the requested certificate.
+    """Return the channel of least F with Σ P d p <= limit, for d with a 0 in every row and the requested ``gap``.
 
-    Without room for noise only cells of distortion 0 are used. The certificate may be wider than asked for.
+    If the limit allows no noise, only cells of distortion 0 are used. The certified gap may be wider than requested.
     """
-    # A distortion this small, in units of the largest, buys less than doubles tell from nothing: it is taken back.
+    # A distortion this small, in units of the largest, has no effect in doubles, so it is removed from the result.
     least = 1e-15
     path = _Path(information, information.p[:, None] * d, max(limit, least))
     weight, best, steps = _FIRST_WEIGHT, path.certificate(_FIRST_WEIGHT), 0
@@ -104,7 +104,7 @@ def least_information(information: Information, d: Vector, limit: float, gap: fl
 
 
 class _Path:
-    """Path of minimisers of weight * F - Σ log p - log(limit - cost) over channels, for growing weights."""
+    """Path of the minimisers of weight * F - Σ log p - log(limit - cost) over channels, for growing weights."""
 
     def __init__(self, information: Information, costs: Vector, limit: float) -> None:
         self.information, self.costs, self.limit = information, costs, limit
@@ -118,7 +118,7 @@ class _Path:
         return self.limit - float((self.costs * channel).sum())
 
     def certificate(self, weight: float) -> Certified:
-        """Current channel with the bound from its gradient."""
+        """Return the current channel with the lower bound from its gradient."""
         from scipy.optimize import minimize_scalar
 
         channel = self.channel / self.channel.sum(axis=1, keepdims=True)
@@ -127,19 +127,19 @@ class _Path:
         def bound(slope: float) -> float:
             return float((gradient + slope * self.costs).min(axis=1).sum()) - slope * self.limit
 
-        # The bound is concave in λ, and what is left of the limit is known to few digits near the end.
+        # The bound is concave in λ, and near the end the slack of the limit is known to few digits only.
         about = 1 / (weight * self.slack(self.channel))
         best = minimize_scalar(lambda r: -bound(about * math.exp(r)), bounds=(-1.0, 1.0), options={"xatol": 1e-14})
         lower = max(-float(best.fun), bound(about))
         return Certified(channel, self.information.value(channel), lower)
 
     def centre(self, weight: float) -> int:
-        """Newton steps to the minimum for one weight; return their number."""
+        """Move to the minimum for one weight by Newton steps; return their number."""
         for step in range(1, _NEWTON_STEPS + 1):
             p, slack = self.channel, self.slack(self.channel)
             pull = self.information.gradient(p)
             gradient = weight * pull - 1 / p + self.costs / slack
-            # A constant in a row moves nothing, but would drown what does.
+            # A constant in a row of the gradient has no effect, but would hide the other terms.
             gradient -= (p * gradient).sum(axis=1, keepdims=True)
             change, decrement = self._step(weight, p, pull, gradient, slack)
             shrinking = change < 0
@@ -152,7 +152,7 @@ class _Path:
                 length /= 2
             moved = p + length * change
             moved /= moved.sum(axis=1, keepdims=True)
-            if self.slack(moved) <= 0:  # the last digits
+            if self.slack(moved) <= 0:  # only rounding is left
                 return step
             self.channel = moved
             if decrement < _CENTRED:
@@ -165,16 +165,16 @@ class _Path:
         return weight * self.information.value(p) - barrier
 
     def _step(self, weight: float, p: Vector, pull: Vector, gradient: Vector, slack: float) -> tuple[Vector, float]:
-        """Newton's direction, rows kept at sum 1, and its decrement."""
+        """Return Newton's direction, which keeps row sums at 1, and its decrement."""
         from scipy.linalg import lstsq
 
         h, v = self.information.curvature(p, pull)
         inverse = p**2 / (1 + weight * h * p**2)
         along = np.maximum((v * p).sum(axis=0), SMALLEST_POSITIVE)
-        # 1 - weight v'(diag)v, without cancellation because the Hessian takes p to 0.
+        # This is 1 - weight v'(diag)v, computed without cancellation by using that the Hessian maps p to 0.
         left = (v / p * inverse).sum(axis=0) / along
-        # The product taken off the diagonal of a column is strength * v v'; v' change is an unknown of its own, for
-        # eliminating it first would leave a system of numbers 1 / weight apart.
+        # The product subtracted from the diagonal of a column is strength * v v'. v' change is kept as an unknown,
+        # because eliminating it first would give a system with entries a factor of 1 / weight apart.
         ratio = np.divide(weight * h * p, v, out=np.zeros_like(v), where=v > 0)
         strength = np.maximum(ratio.max(axis=0), SMALLEST_POSITIVE) / along
         n, (n_x, n_y) = len(p) + 1, p.shape
@@ -192,7 +192,7 @@ class _Path:
         size = np.append(system.diagonal()[:n], (v**2 * inverse).sum(axis=0))
         scale = 1 / np.sqrt(np.maximum(size, SMALLEST_POSITIVE))
         scaled, aim = system * scale[:, None] * scale, right * scale
-        # Rank is told as well by pivots as by singular values, in a quarter of the time.
+        # Pivots determine the rank as well as singular values do, in a quarter of the time.
         multipliers = lstsq(scaled, aim, cond=1e-16, lapack_driver="gelsy", check_finite=False)[0] * scale
         change = -inverse * (gradient + multipliers[:n_x, None] + multipliers[n - 1] * self.costs - v * multipliers[n:])
         change -= p * change.sum(axis=1, keepdims=True)

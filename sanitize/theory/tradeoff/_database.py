@@ -1,6 +1,6 @@
-"""Identifiability, differential privacy and mutual information of a database with a known prior [WYZ].
+"""Families for a database with a known prior: identifiability, differential privacy and mutual information [WYZ].
 
-A prior over databases of n records with m letters is a vector of length m**n, databases in lexicographic order.
+A prior over databases of n records with m letters is a vector of length m**n, with databases in lexicographic order.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from sanitize.theory.tradeoff._tradeoff import (
 
 
 class _Database(Tradeoff):
-    """Families with a closed form for distortions up to `largest`; beyond, their functions raise InvalidParameter."""
+    """Base of families with a closed form for distortions up to `largest`; larger ones raise InvalidParameter."""
 
     n_records: int
-    _distributions: Vector  # one axis a record after that of the priors
+    _distributions: Vector  # the first axis is for priors, then one axis per record
 
     def _take(self, distributions: Vector) -> None:
         n, size = whole_number("n_records", self.n_records, 1), distributions.shape[1]
@@ -49,9 +49,10 @@ class _Database(Tradeoff):
     def threshold(self) -> float:
         """Threshold ε~_X: least ε at which e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n is a posterior of the prior [WYZ §3].
 
-        That is, the channel with these rows, inverted, maps the prior to a distribution. For n = 1 it is
-        log(1/min p - m + 1). The feasible levels are an interval [ε~_X, inf), because the kernels form a semigroup;
-        so a bisection finds its end. ε~_X >= ε_X; inf without full support. Of several priors the least.
+        That is, the inverse of the channel with these rows maps the prior to a distribution. For n = 1 the threshold is
+        log(1/min p - m + 1). The feasible levels are an interval [ε~_X, inf), because the kernels form a semigroup, so
+        a bisection finds its end. ε~_X >= ε_X, and it is inf without full support. For several priors it is the least
+        threshold.
         """
         return min(self._thresholds)
 
@@ -61,7 +62,7 @@ class _Database(Tradeoff):
 
     @property
     def largest(self) -> float:
-        """Largest distortion of the closed form, h(ε~_X) with h(ε) = n/(1 + e**ε/(m-1))."""
+        """Largest distortion that the closed form covers, h(ε~_X) with h(ε) = n/(1 + e**ε/(m-1))."""
         return mean_distance(self.threshold, self.n_records, self._n_symbols)
 
     def _check_closed_form(self, distortion: float) -> float:
@@ -74,7 +75,7 @@ class _Database(Tradeoff):
         return distortion
 
     def _level(self, distortion: float) -> float:
-        """Level h^-1(D), at least the threshold, for a distortion in the closed form's range."""
+        """Level h^-1(D), at least the threshold, for a distortion that the closed form covers."""
         return max(level_at(self._check_closed_form(distortion), self.n_records, self._n_symbols), self.threshold)
 
     def _privacy(self, distortion: float) -> float:
@@ -94,7 +95,7 @@ class _Database(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class _OnePrior(_Database):
-    """Families solved by E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]."""
+    """Base of families solved by E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]."""
 
     prior: ArrayLike
     n_records: int = 1
@@ -106,7 +107,7 @@ class _OnePrior(_Database):
         kernel, level = super()._matrix(distortion), self._level(distortion)
         mixture = np.maximum(_weights(self._distributions[0], level), 0.0).ravel()
         if math.isinf(level) or not mixture.any():
-            return kernel  # the identity; or a uniform prior at no privacy loss at all
+            return kernel  # the identity, or a uniform prior without any privacy loss
         weighted = kernel * (mixture / mixture.sum())
         return weighted / weighted.sum(axis=1, keepdims=True)
 
@@ -115,9 +116,9 @@ class _OnePrior(_Database):
 class DatabaseIdentifiability(_OnePrior):
     """Identifiability of a database with a known prior: h^-1(D) = log(n/D - 1) + log(m-1) up to `largest` [WYZ Thm 1].
 
-    The channel is E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]: ε-identifiable with the
-    least distortion h(ε), and the least I(X;Y) at that distortion too [WYZ Lemma 4, Thm 2]. Its differential privacy
-    is ε + ε_X.
+    The channel is E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]. It is ε-identifiable with
+    the least distortion h(ε), and has the least I(X;Y) at that distortion too [WYZ Lemma 4, Thm 2]. Its level of
+    differential privacy is ε + ε_X.
 
     Parameters
     ----------
@@ -139,9 +140,9 @@ class DatabaseIdentifiability(_OnePrior):
     """
 
     def bounds(self, distortion: float) -> PrivacyInterval:
-        """Least identifiability at any D from 0 to n: beyond `largest` it lies from max(h^-1(D), ε_X) to ε~_X.
+        """Bounds on the least identifiability at D from 0 to n; beyond `largest` from max(h^-1(D), ε_X) to ε~_X.
 
-        The lower end is not tight there; `OptimalIdentifiability` computes the value.
+        The lower end is not tight beyond `largest`; `OptimalIdentifiability` computes the value.
         """
         level = level_at(self._check_distortion(distortion), self.n_records, self._n_symbols)
         if level >= self.threshold:
@@ -153,7 +154,7 @@ class DatabaseIdentifiability(_OnePrior):
 class DatabaseMutualInformation(_OnePrior):
     """Mutual information of a database with a known prior: H(X) - n h_b(D/n) - D log(m-1) up to `largest` [WYZ Thm 2].
 
-    The channel is that of `DatabaseIdentifiability`; beyond, `OptimalSibson` of order 1 computes the value.
+    The channel is that of `DatabaseIdentifiability`. Beyond `largest`, `OptimalSibson` of order 1 computes the value.
 
     Parameters
     ----------
@@ -190,15 +191,15 @@ class DatabaseMutualInformation(_OnePrior):
 class DatabaseDP(_Database):
     """Differential privacy of a database with known priors: h^-1(D) up to `largest` [WYZ Thm 1, sharpened].
 
-    The identifiability function is the same there; the channel is E_d, that of `UniformDP`, which has this level and
-    distortion under any prior. For independent records the value is known everywhere: `PriorDP`, `RecordsDP`. Of
-    several priors each may hold; their mixtures may be added, for they leave the problem as it is [ZB Lemma 5] and
-    can only raise the lower bound.
+    The identifiability function has the same values in this range. The channel is E_d, that of `UniformDP`, which has
+    this level and distortion under any prior. For independent records the value is known everywhere: see `PriorDP` and
+    `RecordsDP`. Given several priors, any of them may hold; mixtures of them may be added, since they do not change the
+    problem [ZB Lemma 5] and can only raise the lower bound.
 
     Parameters
     ----------
     priors : array-like of shape (m**n,) or (k, m**n)
-        Distribution of the database, or distributions of which any may hold.
+        Distribution of the database, or several distributions, any of which may hold.
     n_records : int
         Records n.
 
@@ -218,16 +219,16 @@ class DatabaseDP(_Database):
         self._take(check_priors(self.priors))
 
     def _check_closed_form(self, distortion: float) -> float:
-        if math.isinf(self.threshold):  # some databases need no telling apart; h^-1(0) need not be the value
+        if math.isinf(self.threshold):  # some databases need not be distinguished, so the value may differ from h^-1(0)
             raise InvalidParameter("some prior must have positive entries only for the closed form; bounds need not")
         return super()._check_closed_form(distortion)
 
     def bounds(self, distortion: float) -> PrivacyInterval:
-        """Least differential privacy at any distortion D from 0 to n.
+        """Bounds on the least level of differential privacy at any distortion D from 0 to n.
 
-        Beyond `largest` of one prior from max(h^-1(D) - ε_X, 0) to max(h^-1(D), 0), as printed, with 0 where some
-        constant release is good enough, and of one record exactly (`PriorDP`). Of several priors, in the place
-        of [ZB Thm 6.1], from the largest lower bound of one of them to max(h^-1(D), 0), which E_d reaches.
+        Beyond `largest`, the bounds for one prior are max(h^-1(D) - ε_X, 0) and max(h^-1(D), 0), as printed, or 0 if a
+        constant release is good enough; for one record they are exact (`PriorDP`). For several priors, instead of [ZB
+        Thm 6.1], the bounds are the largest lower bound of a single prior and max(h^-1(D), 0), which E_d attains.
         """
         distortion = self._check_distortion(distortion)
         level = level_at(distortion, self.n_records, self._n_symbols)
@@ -273,9 +274,10 @@ def _ratio(distribution: Vector) -> float:
 
 
 def _weights(distribution: Vector, level: float) -> Vector:
-    """Prior mapped back by the kernel of level ε, up to a positive factor; valid iff all entries are >= 0."""
+    """Prior mapped by the inverse kernel of level ε, up to a positive factor; valid iff all entries are >= 0."""
     ratio, gap, m = math.exp(-level), -math.expm1(-level), len(distribution)
     for axis in range(distribution.ndim):
-        # (1 + (m-1) r) I - r J, with 1 + (m-1) r = (1 - r) + m r: uniform distributions lose nothing to cancellation.
+        # The matrix is (1 + (m-1) r) I - r J; with 1 + (m-1) r = (1 - r) + m r, nothing cancels for uniform
+        # distributions.
         distribution = gap * distribution + ratio * (m * distribution - distribution.sum(axis=axis, keepdims=True))
     return distribution

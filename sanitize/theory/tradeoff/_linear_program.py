@@ -1,9 +1,9 @@
-"""Linear programs over the cells of a channel, and the level and distortion of their solutions.
+"""Linear programs over the cells of a channel, and measurement of the level and distortion of solutions.
 
-A solver keeps absolute tolerances and drops coefficients below 1e-9. So whoever states a program here states it in
-units: costs divided by the largest that matters, cells that cannot carry mass left out, and no e**-ε that a
-coefficient of 1 could carry. What comes back is a proposal: only figures measured on it afterwards are stated, by
-the code that measures any channel, and rounded up.
+A solver has absolute tolerances and drops coefficients below 1e-9. So programs are stated in units: costs are divided
+by the largest relevant cost, cells that cannot carry mass are left out, and factors e**-ε are replaced by coefficients
+of 1 where possible. A solution is only a proposal: all stated figures are measured on it afterwards, by the code that
+measures any channel, and rounded up.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from sanitize.errors import InvalidParameter
 from sanitize.theory.notions import approximate_dp, check_pairs, global_dp
 
 Index = NDArray[np.int64]
-# Variables of some rows of a program, their coefficients, and the right side of all of these rows.
+# Variables and coefficients of several rows of a program, and their common right side.
 _Rows = tuple[Index, ArrayLike, float]
 
-# Rounding of a log-ratio of two doubles and of the sums of their rows, with room to spare.
+# Generous bounds on the rounding of a log-ratio of two doubles and of the sums of their rows.
 _RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Distributions and distortions in units: each row's least distortion subtracted, the largest scaled to 1.
+    """Distributions, and distortions in units: the least of each row is subtracted, and the largest is scaled to 1.
 
     Attributes
     ----------
     distributions : ndarray of shape (k, n_x)
     d : ndarray of shape (n_x, n_y)
-        From 0 to 1; a 0 in every row.
+        Distortions from 0 to 1, with a 0 in every row.
     unit : float
-        The distortion that 1 stands for.
+        Distortion of one unit.
     floor : ndarray of shape (k,)
-        What the noiseless choice costs under each distribution, in units.
+        Distortion of the noiseless choice under each distribution, in units.
     """
 
     distributions: Vector
@@ -59,16 +59,16 @@ class Problem:
         return self.distributions[:, :, None] * self.d
 
     def excess_distortion(self, channel: Vector) -> float:
-        """Distortion of a channel above the floor, the largest over the distributions, in units."""
+        """Distortion of a channel above the floor, in units; the largest over the distributions."""
         return float((self.distributions @ (self.d * channel).sum(axis=1)).max())
 
     def distortion(self, channel: Vector) -> float:
-        """Distortion of a channel in the user's terms."""
+        """Distortion of a channel in the user's units."""
         return self.unit * float((self.floor + self.distributions @ (self.d * channel).sum(axis=1)).max())
 
 
 class Program:
-    """Program of least cost over the allowed cells of p(y|x) and the variables of a notion; all are >= 0."""
+    """Linear program over the allowed cells of p(y|x) and further variables of a notion, all >= 0."""
 
     def __init__(self, allowed: Mask) -> None:
         self.allowed = allowed
@@ -79,7 +79,7 @@ class Program:
         self._totals: list[_Rows] = []
 
     def new(self, size: int) -> Index:
-        """Add variables."""
+        """Add variables and return their indices."""
         self.n_variables += size
         return np.arange(self.n_variables - size, self.n_variables)
 
@@ -92,14 +92,14 @@ class Program:
         self._totals.append((variables, coefficients, total))
 
     def worst(self, variables: Index, costs: Vector) -> tuple[Index, Vector]:
-        """Return the objective that minimises the largest cost under any source, one row of ``costs`` each."""
+        """Return the objective that minimises the largest cost, with one row of ``costs`` per distribution."""
         worst, shape = self.new(1), (len(costs), 1)
         table = np.hstack([np.broadcast_to(variables, costs.shape), np.broadcast_to(worst, shape)])
         self.require(table, np.hstack([costs / (costs.max() or 1.0), np.full(shape, -1.0)]))
         return worst, np.ones(1)
 
     def least(self, variables: Index, costs: Vector) -> Vector:
-        """Values of all variables at the minimum of Σ costs * variables."""
+        """Solve the program; return the values of all variables at the minimum of Σ costs * variables."""
         from scipy.optimize import linprog
 
         cost = np.zeros(self.n_variables)
@@ -112,19 +112,19 @@ class Program:
         return np.maximum(solution.x, 0.0)
 
     def shares(self, values: Vector) -> Vector:
-        """Cells as a matrix; 0 for removed cells and for values below the solver's tolerance."""
+        """Return the cells as a matrix, with 0 for removed cells and for values below the solver's tolerance."""
         shares = np.zeros(self.allowed.shape)
         shares[self.allowed] = values[self.cells[self.allowed]]
-        # Below the tolerance of the solver: not mass.
+        # Values below the tolerance of the solver are not mass.
         return np.where(shares < 1e-11, 0.0, shares)
 
 
 def _system(blocks: list[_Rows], n_variables: int) -> tuple[sparse.csr_array | None, Vector | None]:
-    """All rows as one sparse matrix, and their right sides."""
+    """Return all rows as one sparse matrix, and their right sides."""
     parts = []
     for variables, coefficients, _ in blocks:
         values = np.broadcast_to(np.asarray(coefficients, dtype=np.float64), variables.shape)
-        # Coefficients that a solver would take for 0, or worse, half the time.
+        # Leave out coefficients that the solver would drop, or worse, drop only sometimes.
         is_used = (variables >= 0) & (np.abs(values) > 1e-8 * np.abs(values).max(axis=1, keepdims=True))
         entries = values[is_used], (np.nonzero(is_used)[0], variables[is_used])
         parts.append(sparse.csr_array(entries, shape=(len(variables), n_variables)))
@@ -133,7 +133,7 @@ def _system(blocks: list[_Rows], n_variables: int) -> tuple[sparse.csr_array | N
 
 
 def make_problem(distributions: Vector, distances: ArrayLike) -> Problem:
-    """Return matching distributions (k, n_x) and distortions (n_x, n_y), in units."""
+    """Return the problem of distributions (k, n_x) and matching distances (n_x, n_y)."""
     d = doubles(distances, InvalidParameter("distances must be a matrix of numbers"))
     if d.ndim != 2 or not d.size or d.shape[0] != distributions.shape[1]:
         raise InvalidParameter(
@@ -172,15 +172,15 @@ def max_information_level(prior: Vector, channel: Vector) -> float:
         return 0.0
     top = channel.max(axis=0)
     shown = top > 0
-    # Sums are exact, and one logarithm is taken of each ratio: those of small masses have larger last digits than it.
+    # Sums are exact, and each ratio takes one logarithm, because logs of small masses have larger rounding errors.
     marginal = np.array([math.fsum(column) for column in (prior[:, None] * channel[:, shown]).T]) / math.fsum(prior)
     with np.errstate(divide="ignore"):
         ratios = np.log(top[shown] / marginal)
-    return round_up(max(0.0, float(ratios.max()))) + _ABSOLUTE  # rows sum to 1 but for the last digit
+    return round_up(max(0.0, float(ratios.max()))) + _ABSOLUTE  # rows sum to 1 up to the last digit
 
 
 def maximal_leakage_level(channel: Vector) -> float:
-    """Log Σ_y max_x p(y|x), rounded up; the sum is exact."""
+    """Maximal leakage log Σ_y max_x p(y|x), rounded up; the sum is exact."""
     if constant(channel):
         return 0.0
     return round_up(max(0.0, math.log1p(math.fsum([*channel.max(axis=0).tolist(), -1.0]))))
@@ -192,16 +192,16 @@ def constant(channel: Vector) -> bool:
 
 
 def round_up(level: float) -> float:
-    """Round a measured level up, by the error of its measurement."""
+    """Round a measured level up by the error of its measurement."""
     return level * (1 + _RELATIVE) + _ABSOLUTE
 
 
 def build_for_level(
     build: Callable[[float], Vector], level: float, measure: Callable[[Vector], float]
 ) -> tuple[Vector, float] | None:
-    """Channel whose measured level is at most the requested one, built slightly below it if rounding requires.
+    """Return a channel of measured level at most ``level``, built slightly below if rounding requires, and the level.
 
-    None where no attempt stays within the level.
+    The result is None if no attempt stays within the level.
     """
     target, room = level, 0.0
     for _ in range(60):
@@ -217,5 +217,5 @@ def build_for_level(
 
 
 def normalise_rows(shares: Vector) -> Vector:
-    """Rows scaled to sum to 1."""
+    """Scale rows to sum to 1."""
     return shares / shares.sum(axis=1, keepdims=True)

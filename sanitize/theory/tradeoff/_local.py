@@ -1,10 +1,10 @@
-"""Optimal channels that keep pairs of inputs apart by a ratio: DP and identifiability, at any level.
+"""Optimal channels for notions that bound a ratio between pairs of inputs: DP and identifiability, at any level.
 
 Where all inputs are neighbours, a column of an ε-LDP channel lies between its least value and e**ε times it. So the
 channel is p(y|x) = (l_y + (e**ε - 1) V(y|x)) / (Σ l + e**ε - 1) with V a channel and l_y >= max_x V(y|x): the level
-enters costs alone, and opening an output y is paid once, as in facility location. No cell has to be as small as e**-ε.
-Where some pairs are, such as databases that differ in one record, a cell d steps away from the inputs that like its
-output may be e**(-ε d) of theirs, and is stated in that unit.
+enters the costs only, and opening an output y is paid for once, as in facility location. No variable has to be as small
+as e**-ε. If only some pairs are neighbours, such as databases that differ in one record, a cell d steps away from the
+inputs with distortion 0 at its output may be e**(-ε d) times their cells, and is stated in that unit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FIXED_POINTS, _SETTLED = 200, 1e-14
 
 
 def best_constant(problem: Problem) -> Vector:
-    """Output distribution, the same for every x, of least largest cost; shape (n_x, n_y)."""
+    """Return the constant channel, with equal rows, whose largest cost over the distributions is least, (n_x, n_y)."""
     constants = problem.constants
     distribution = np.zeros(constants.shape[1])
     if len(constants) == 1:
@@ -36,17 +36,17 @@ def best_constant(problem: Problem) -> Vector:
 
 
 def sharp_part(problem: Problem, eps: float) -> Vector:
-    """Channel V in the optimal ε-LDP channel, ε > 0."""
+    """Return the channel V of the optimal ε-LDP channel, for ε > 0."""
     shrink = math.exp(-eps)
     worth = _worth_it(problem, shrink / -math.expm1(-eps))
     opened = np.flatnonzero(worth.any(axis=0))
-    # In units of e**-ε times what the channel is: cells of V, and l_y for each output.
+    # Variables are the cells of V and l_y of each output, in units of e**-ε times the channel's.
     program, low = _floor_program(worth[:, opened], np.ones(len(worth)), np.ones(len(opened)), eps)
     x, y = np.nonzero(program.allowed)
     costs = np.hstack([problem.costs()[:, x, opened[y]], shrink * problem.constants[:, opened]])
     values = program.least(*program.worst(np.append(program.cells[x, y], low), costs))
     shares = program.shares(values)
-    # Where the constant part alone is best, V may as well be that part.
+    # If the constant part alone is best for an input, V may equal that part.
     shares[shares.sum(axis=1) == 0] = values[low]
     sharp = np.zeros(worth.shape)
     sharp[:, opened] = normalise_rows(shares)
@@ -54,7 +54,7 @@ def sharp_part(problem: Problem, eps: float) -> Vector:
 
 
 def blend_floor(sharp: Vector, eps: float) -> Vector:
-    """Channel (l + (e**ε - 1) V) / (Σ l + e**ε - 1), l_y = max_x V(y|x)."""
+    """Return the channel (l + (e**ε - 1) V) / (Σ l + e**ε - 1) with l_y = max_x V(y|x)."""
     low = sharp.max(axis=0)
     if eps == 0:
         return np.tile(low / low.sum(), (len(sharp), 1))
@@ -63,14 +63,14 @@ def blend_floor(sharp: Vector, eps: float) -> Vector:
 
 
 def _worth_it(problem: Problem, odds: float) -> Mask:
-    """Cells that an optimal V may use: none that costs more than another output opened for that input alone."""
+    """Mask of cells that an optimal V may use: no cell that costs more than opening another output for the input."""
     costs, opening, nearest = problem.costs(), odds * problem.constants, problem.d.argmin(axis=1)
     if len(costs) > 1:
         return (costs <= opening[:, nearest, None]).any(axis=0) | (problem.d == 0)
     cost, opened = costs[0], opening[0]
     dearest = (cost + opened).min(axis=1)
-    # The optimum D enters as l_y (c_y - D): no output is worth opening that saves less than it costs. D is at most the
-    # cost of a constant, and of the channel whose V takes every input to its nearest output.
+    # The optimum D enters as l_y (c_y - D), so an output that saves less than it costs is not worth opening. D is at
+    # most the cost of a constant, and of the channel whose V maps every input to its nearest output.
     used = np.unique(nearest)
     most = min(float(problem.constants.min()), float(opened[used].sum() / (1 + odds * len(used))))
     saved = np.maximum(dearest[:, None] - cost, 0.0).sum(axis=0)
@@ -79,13 +79,13 @@ def _worth_it(problem: Problem, odds: float) -> Mask:
 
 
 def identifiable_part(problem: Problem, eps: float) -> Vector:
-    """Part U of the optimal ε-identifiable joint distribution U + e**-ε L_y, L_y >= max_x U(x, y) / (1 - e**-ε)."""
+    """Return U of the optimal ε-identifiable joint U + e**-ε L, with L_y >= max_x U(x, y) / (1 - e**-ε)."""
     p, d = problem.distributions[0], problem.d
     shrink, every = math.exp(-eps), d.sum(axis=0)
     odds, allowed = shrink / -math.expm1(-eps), np.ones_like(d, dtype=bool)
     if odds <= p.min():
         allowed = d <= (d + odds * every).min(axis=1)[:, None]
-    # L_y in units of the likeliest input that likes y, each row in units of its input.
+    # L_y is in units of the likeliest input with distortion 0 at y, and each row in units of its input.
     scale = np.where(d == 0, p[:, None], 0.0).max(axis=0)
     scale[scale == 0] = p.max()
     (program, low), (x, y) = _floor_program(allowed, p, scale, eps), np.nonzero(allowed)
@@ -96,7 +96,7 @@ def identifiable_part(problem: Problem, eps: float) -> Vector:
 
 
 def _floor_program(allowed: Mask, p: Vector, scale: Vector, eps: float) -> tuple[Program, Index]:
-    """Program in units of inputs, L_y in units of ``scale``: p U <= (1 - e**-ε) L, and rows with L sum to 1."""
+    """Return the program with p U <= (1 - e**-ε) L and row sums 1, and its variables L_y in units of ``scale``."""
     program, (x, y) = Program(allowed), np.nonzero(allowed)
     low, total, ratio = program.new(len(scale)), program.new(1), p[x] / scale[y]
     sides = np.minimum(ratio, 1.0), math.expm1(-eps) * np.minimum(1 / ratio, 1.0)
@@ -108,7 +108,7 @@ def _floor_program(allowed: Mask, p: Vector, scale: Vector, eps: float) -> tuple
 
 
 def identifiable(problem: Problem, part: Vector, eps: float) -> Vector:
-    """Channel of an ε-identifiable joint distribution close to U + e**-ε L, with rows rescaled to the prior."""
+    """Return the channel of an ε-identifiable joint distribution close to U + e**-ε L that has the given prior."""
     p = problem.distributions[0]
     settled = _fixed_point(p, part, eps) if eps > 0 else None
     if settled is not None:
@@ -117,12 +117,12 @@ def identifiable(problem: Problem, part: Vector, eps: float) -> Vector:
 
 
 def with_floor(part: Vector, eps: float) -> Vector:
-    """Joint U + e**-ε L with the least L that U allows."""
+    """Return the joint U + e**-ε L with the least L that U allows."""
     return part + part.max(axis=0) / math.expm1(eps) if eps > 0 else part
 
 
 def _fixed_point(p: Vector, part: Vector, eps: float) -> Vector | None:
-    """Joint U + e**-ε L with the rows of U scaled to sum to P(x) - e**-ε Σ L; None without convergence."""
+    """Return U + e**-ε L with rows of U scaled to sum to P(x) - e**-ε Σ L; None without convergence."""
     u, odds = part, 1 / math.expm1(eps)
     for _ in range(_FIXED_POINTS):
         remainder, sums = p - odds * u.max(axis=0).sum(), u.sum(axis=1)
@@ -136,14 +136,14 @@ def _fixed_point(p: Vector, part: Vector, eps: float) -> Vector | None:
 
 
 def fill_rows(problem: Problem, joint: Vector, eps: float, weights: Vector, steps: Vector) -> Vector:
-    """Channel of an almost private distribution, made private.
+    """Turn an almost private joint distribution into a private channel.
 
-    Its cells are raised to what their neighbours demand. As much of that is taken as leaves each input a rest that
-    is private too; all the rests go to one output.
+    Cells are raised to the least values that their neighbours allow. The raised cells are scaled down until the
+    remaining mass of all inputs is private too; this remainder goes to one output.
     """
     raised = raise_cells(joint, eps, steps)
     sums, near = raised.sum(axis=1), steps == 1
-    if np.ptp(sums / weights) <= SAME:  # a level lower by as much makes up for it
+    if np.ptp(sums / weights) <= SAME:  # a level lower by this much compensates for it
         return normalise_rows(raised)
     growth = math.exp(eps)
     room, used = growth * weights[None, :] - weights[:, None], growth * sums[None, :] - sums[:, None]
@@ -162,7 +162,7 @@ def raise_cells(joint: Vector, eps: float, steps: Vector) -> Vector:
 
 
 def steps_between(pairs: Codes, size: int) -> Vector:
-    """Fewest steps between inputs over ordered pairs of neighbours; inf if no path exists."""
+    """Least number of steps between inputs over ordered pairs of neighbours; inf if no path exists."""
     from scipy.sparse.csgraph import shortest_path
 
     graph = sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
@@ -170,9 +170,9 @@ def steps_between(pairs: Codes, size: int) -> Vector:
 
 
 def solve_relaxed(problem: Problem, weights: Vector, eps: float, pairs: Codes) -> Vector:
-    """Cheapest joint w(x) p(y|x) with w(x) p(y|x) <= e**ε w(x') p(y|x') for neighbours, to a solver's tolerance."""
+    """Return the cheapest w(x) p(y|x) with w(x) p(y|x) <= e**ε w(x') p(y|x') for neighbours, to solver tolerance."""
     steps, liked = steps_between(pairs, len(weights)), problem.d == 0
-    # Steps from each input to the nearest one that likes the output; 0 where there is none.
+    # Steps from each input to the nearest input with distortion 0 at the output; 0 if there is none.
     away = np.stack([steps[:, liked[:, y]].min(axis=1, initial=np.inf) for y in range(liked.shape[1])], axis=1)
     logs = np.maximum(-eps * np.where(np.isfinite(away), away, 0.0), -690.0)
     program, (left, right) = Program(np.ones(problem.d.shape, dtype=bool)), pairs.T

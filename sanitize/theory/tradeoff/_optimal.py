@@ -1,7 +1,8 @@
-"""Optimal channels by programs, for any prior (or several), alphabet and distortion matrix.
+"""Optimal channels computed by programs, for any prior (or several), alphabet and distortion matrix.
 
-The general route: up to seconds at 100 letters, where the closed forms take microseconds. Programs propose; what
-is returned has been repaired where rounding or tolerances need it, and carries the level measured on it.
+This is the general method: it takes up to seconds for 100 letters, while closed forms take microseconds. Programs
+propose channels; returned channels have been repaired if rounding or tolerances require it, and carry their measured
+level.
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ from sanitize.theory.tradeoff._tradeoff import (
     single_distribution,
 )
 
-# What a repair may cost, relative and in units of the largest distortion, before a channel is refused.
+# Largest cost of a repair, relative and in units of the largest distortion; beyond it a channel is refused.
 _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18
 
 
 class _Program(Tradeoff):
-    """Families computed by programs: the stated value is measured on the channel at a level or distortion."""
+    """Base of families computed by programs; stated values are measured on the channel at a level or distortion."""
 
     distances: ArrayLike
     neighbours: ArrayLike | None = None
@@ -82,7 +83,7 @@ class _Program(Tradeoff):
         return both_ways(self.neighbours, len(self._problem.d))
 
     def at_level(self, level: float) -> OptimalChannel:
-        """Channel of the least distortion within a level in nats; levels above 700 are met by 700."""
+        """Channel of the least distortion within a level in nats; levels above 700 count as 700."""
         return self._channel_for_level(min(number("level", level, 0, math.inf), LARGEST_EXPONENT))
 
     def at_distortion(self, distortion: float) -> OptimalChannel:
@@ -117,7 +118,7 @@ class _Program(Tradeoff):
         return self._channel_for_distortion(distortion).matrix
 
     def _make_optimal(self, measurement: tuple[Vector, float] | None) -> OptimalChannel:
-        """A channel with the level and the distortion measured on it."""
+        """Return a channel with its measured level and distortion; refuse if no channel was found."""
         if measurement is None:
             raise InvalidParameter("the level must be larger for doubles: no channel measured within it")
         channel, level = measurement
@@ -126,12 +127,12 @@ class _Program(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class OptimalDP(_Program):
-    """(ε, δ)-DP by event, any priors and distances: P(A|x) <= e**ε P(A|x') + δ for neighbours [ZB Def. 3.2, Prop. 12].
+    """Family of (ε, δ)-DP for any priors and distances: P(A|x) <= e**ε P(A|x') + δ by event [ZB Def. 3.2, Prop. 12].
 
     Parameters
     ----------
     priors : array-like of shape (n_x,) or (k, n_x)
-        Distribution of X, or every extreme distribution of the source set: the largest of their distortions counts.
+        Distribution of X, or all extreme distributions of the source set; the largest of their distortions counts.
     distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
     delta : float
@@ -165,7 +166,7 @@ class OptimalDP(_Program):
         if self.neighbours is None:
             pure = partial(blend_floor, sharp_part(problem, level) if level > 0 else best_constant(problem))
         else:
-            # A private channel for each level close to ε, from one program at ε.
+            # One program at ε gives a private channel for each level close to ε.
             weights = np.ones(len(problem.d))
             steps, joint = steps_between(self._pairs, len(weights)), solve_relaxed(problem, weights, level, self._pairs)
             aim = problem.excess_distortion(joint)
@@ -195,9 +196,9 @@ class OptimalDP(_Program):
 
 @dataclass(frozen=True, eq=False)
 class OptimalIdentifiability(_Program):
-    """ε-identifiability for any prior and distances: p(x, y) <= e**ε p(x', y) for neighbours x, x' (PD-I) [WYZ §3].
+    """Family of ε-identifiability for any prior and distances: p(x, y) <= e**ε p(x', y) for neighbours [WYZ §3, PD-I].
 
-    No level below `prior_ratio` of the prior can be had.
+    No level below `prior_ratio` of the prior is possible.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ class OptimalIdentifiability(_Program):
             )
 
     def _channel_for_level(self, level: float) -> OptimalChannel:
-        above = 1e-9  # how far above ε the level of a channel may be stated where it cannot be repaired
+        above = 1e-9  # largest excess over ε of the stated level of a channel that cannot be repaired
         problem, distribution = self._problem, self._problem.distributions[0]
         least = prior_ratio(distribution, self.neighbours)
         if level < least * (1 - SAME) - SAME:
@@ -248,7 +249,7 @@ class OptimalIdentifiability(_Program):
             repaired = build_for_level(
                 lambda target: fill_rows(problem, joint, target, distribution, steps), level, measure
             )
-        # Where the prior alone takes up the whole level nothing can be repaired; the level stated is the one measured.
+        # If the prior alone takes up the whole level, nothing can be repaired, and the measured level is stated.
         plain = normalise_rows(raise_cells(joint, level, steps))
         spent = problem.excess_distortion(plain)
         if repaired is None or problem.excess_distortion(repaired[0]) > spent * (1 + above) + _REPAIR_UNITS:
@@ -262,7 +263,7 @@ class OptimalIdentifiability(_Program):
 
 @dataclass(frozen=True, eq=False)
 class OptimalMaxInformation(_Program):
-    """Max-information for any prior and distances: p(y|x) <= e**ε p_Y(y) [ZB Def. 3.3].
+    """Family of max-information for any prior and distances: p(y|x) <= e**ε p_Y(y) [ZB Def. 3.3].
 
     Parameters
     ----------
@@ -293,18 +294,18 @@ class OptimalMaxInformation(_Program):
 
 @dataclass(frozen=True, eq=False)
 class OptimalSibson(_Program):
-    """Sibson information of order α for any prior and distances: mutual information at 1, maximal leakage at inf.
+    """Family of Sibson information of order α for any prior: mutual information at 1, maximal leakage at inf.
 
     Mutual information (the rate-distortion function, PD-MIP) [WYZ §5] and Σ_y (Σ_x P p(y|x)**α)**(1/α) [ZB Def. 3.6]
     are convex in the channel. Newton's method inside the channels stops when the first-order lower bound, which holds
-    for every channel, is within the tol: the value is proved to that many nats, also beside the distortion where an
-    output is given up, at which alternating updates hardly move. Maximal leakage log Σ_y max_x p(y|x)
-    [ZB Def. 3.4] is a linear program, and takes several priors.
+    for every channel, is within ``tol``. So the value is proved to that accuracy in nats, also near distortions at
+    which an output is given up, where alternating updates hardly move. Maximal leakage log Σ_y max_x p(y|x) [ZB Def.
+    3.4] is a linear program, and takes several priors.
 
     Parameters
     ----------
     priors : array-like of shape (n_x,), or (k, n_x) for α = inf
-        Distribution of X, or every extreme distribution of the source set: the distortion holds under each.
+        Distribution of X, or all extreme distributions of the source set; the distortion holds under each of them.
     distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
     alpha : float
@@ -352,7 +353,7 @@ class OptimalSibson(_Program):
         possible = distribution > 0
         p = distribution[possible] / distribution[possible].sum()
         information = MutualInformation(p) if self.alpha == 1 else SibsonNorm(p, self.alpha)
-        # Gap that is sought, in nats; how much of it doubles can prove differs between machines, so less is asked.
+        # Requested gap in nats, smaller than ``tol`` because the provable part of a gap differs between machines.
         gap = min(self.tol, 1e-9) * information.nat
         solution = least_information(information, problem.d[possible], float(limits[0]) * (1 - SAME), gap)
         value = information.nats(solution.value)

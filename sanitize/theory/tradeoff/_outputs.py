@@ -1,8 +1,8 @@
-"""Optimal channels of notions that bound outputs or events: maximal leakage, max-information, (ε, δ)-DP.
+"""Optimal channels for notions that bound outputs or events: maximal leakage, max-information, (ε, δ)-DP.
 
-Of (ε, δ)-DP, δ > 0, each event that binds is a constraint: Σ_y (p(y|x) - e**ε p(y|x'))_+ <= δ. Giving the noiseless
-choice with probability δ and an ε-DP channel otherwise is one solution, most often the best; a relaxation with few
-events proves that, or leads to a better one.
+In (ε, δ)-DP with δ > 0, each binding event is a constraint: Σ_y (p(y|x) - e**ε p(y|x'))_+ <= δ. One solution uses the
+noiseless choice with probability δ and an ε-DP channel otherwise, and it is usually the best; a relaxation with few
+events proves this, or leads to a better solution.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from sanitize.theory.tradeoff._linear_program import Problem, Program, normalise
 from sanitize.theory.tradeoff._local import best_constant
 
 _FLAT = 1e-12
-# Larger channels are only held against the events that most often bind.
+# Larger channels are only checked against the events that bind most often.
 _ROUNDS, _CELLS_SEARCHED = 60, 400
 _TOLERANCE = 1e-9
 
 
 def least_leakage(problem: Problem, limit: float) -> Vector:
-    """Channel of least Σ_y max_x p(y|x) whose cost above the floor is within the limit under its one distribution.
+    """Return the channel of least Σ_y max_x p(y|x) with a cost above the floor within a limit, for one distribution.
 
-    The trade-off is a polygon. Each of its edges has a slope, at which a program without limits, in costs of the
-    order of 1, finds both of its ends; the answer lies on the edge over the limit.
+    The trade-off is a polygon. At the slope of an edge, a program without a limit, with costs of the order of 1, finds
+    both ends of the edge; the solution lies on the edge that contains the limit.
     """
     costs = problem.costs()[0]
     low, high = _corner(costs, math.inf), best_constant(problem)
@@ -45,7 +45,7 @@ def least_leakage(problem: Problem, limit: float) -> Vector:
 
 
 def _corner(costs: Vector, slope: float) -> Vector:
-    """Channel of least Σ_y max_x p(y|x) + slope * cost."""
+    """Return the channel of least Σ_y max_x p(y|x) + slope * cost."""
     allowed: Mask
     if math.isinf(slope):
         allowed, weighted = np.asarray(costs == 0), np.zeros_like(costs)
@@ -63,11 +63,11 @@ def _corner(costs: Vector, slope: float) -> Vector:
 
 
 def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
-    """Channel of least leakage under several distributions, each with its limit, as one program."""
+    """Return the channel of least leakage within limits on the cost under each of several distributions."""
     costs = problem.costs()
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(costs == 0, 0.0, costs / limits[:, None, None])
-    # Cells dearer than this many times the whole budget carry no mass that a solver could see.
+    # Cells that cost more than this many times the whole limit carry no mass that a solver could resolve.
     allowed: Mask = np.asarray((shares <= 1e9).all(axis=0))
     program = Program(allowed)
     top, x, y = program.new(costs.shape[2]), *np.nonzero(allowed)
@@ -78,7 +78,7 @@ def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
     for row, unit in zip(used / scale, 1 / scale[:, 0], strict=True):
         program.require(program.cells[x, y][None], row[None], unit)
     channel = normalise_rows(program.shares(program.least(top, np.ones(len(top)))))
-    # Whatever the tolerance spent too much is given back to the noiseless choice.
+    # Excess cost within the solver's tolerance is removed by mixing in the noiseless choice.
     spent = (problem.distributions * (problem.d * channel).sum(axis=1)).sum(axis=1)
     over = spent > limits
     share = float((limits[over] / spent[over]).min()) * (1 - 1e-15) if over.any() else 1.0
@@ -88,16 +88,16 @@ def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
 
 
 def least_informative(problem: Problem, eps: float) -> Vector:
-    """Channel of least distortion with p(y|x) <= e**ε p_Y(y), up to the tolerance of a solver.
+    """Return the channel of least distortion with p(y|x) <= e**ε p_Y(y), up to the tolerance of a solver.
 
-    Only inputs with P(x) < e**-ε are bound at all. They may use an output as far as others carry mass e**-ε to it.
-    In units of e**-ε those masses, and what is opened, are of the order of 1.
+    Only inputs with P(x) < e**-ε are bound by the constraint. They may use an output in proportion to the mass that
+    others bring to it, in units of e**-ε. In these units all masses are of the order of 1.
     """
     p, d = problem.distributions[0], problem.d
     weights = math.exp(eps) * p
     bound, nearest, n_y = weights < 1, d.argmin(axis=1), d.shape[1]
     saved = np.einsum("b,bxy->xy", weights[bound], np.maximum(d[bound][:, nearest, None] - d[bound][:, None, :], 0.0))
-    # What is opened for bound inputs lets their own mass open more.
+    # Outputs opened for bound inputs allow these inputs' own mass to open more.
     grown = max(0.0, 1 - float(weights[bound].sum()))
     allowed = bound[:, None] | (d * grown <= saved) | (d == 0)
     program = Program(allowed)
@@ -120,7 +120,7 @@ def least_informative(problem: Problem, eps: float) -> Vector:
 
 
 def cap_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
-    """Blend rows that reveal more than ε with p_Y, each as little as needed."""
+    """Blend each row that reveals more than ε with p_Y, as little as needed."""
     p, growth = problem.distributions[0], math.exp(eps)
     capped = channel
     for _ in range(20):
@@ -137,17 +137,17 @@ def cap_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
 
 
 def mix_noiseless(problem: Problem, channel: Vector, delta: float) -> Vector:
-    """Mixture of the noiseless choice with probability δ, the one that the channel favours, and the channel."""
+    """Mix the channel with a noiseless choice, the one that the channel favours, with probability δ."""
     nearest = np.where(problem.d == 0, channel, -1.0).argmax(axis=1)
-    share = delta if delta == 1 else max(0.0, delta - 4.5e-16)  # a cell near 1 is known no better
+    share = delta if delta == 1 else max(0.0, delta - 4.5e-16)  # the precision of a cell near 1
     mixed = (1 - share) * channel
     mixed[np.arange(len(channel)), nearest] += share
     return mixed
 
 
 def improve_by_events(problem: Problem, eps: float, delta: float, pairs: Codes, baseline: Vector) -> Vector | None:
-    """Channel that costs less than the known one, up to a solver's tolerance; None if there is none."""
-    # From this level on a solver's tolerance is more than an event could gain.
+    """Return a channel that costs less than the baseline, up to a solver's tolerance; None if there is none."""
+    # Above this level, a solver's tolerance exceeds the possible gain from an event.
     if eps > 12.0 or not 0 < delta < 1:
         return None
     program, size, shrink = Program(np.ones(problem.d.shape, dtype=bool)), baseline.shape[1], math.exp(-eps)
@@ -156,7 +156,7 @@ def improve_by_events(problem: Problem, eps: float, delta: float, pairs: Codes, 
     enough = problem.excess_distortion(baseline) * (1 - 1e-7) - _TOLERANCE
     cut_pairs, events = pairs, np.eye(size, dtype=bool)[baseline.argmax(axis=1)][pairs[:, 0]]
     for _ in range(_ROUNDS if baseline.size <= _CELLS_SEARCHED else 1):
-        # P(A|x) <= e**ε P(A|x') + δ for each of these pairs and its event A.
+        # Require P(A|x) <= e**ε P(A|x') + δ for each of these pairs and its event A.
         sides = [np.where(events, program.cells[side], -1) for side in cut_pairs.T]
         program.require(np.hstack(sides), np.repeat([shrink, -1.0], size)[None], shrink * delta)
         channel = normalise_rows(program.shares(program.least(*worst)))
@@ -171,13 +171,13 @@ def improve_by_events(problem: Problem, eps: float, delta: float, pairs: Codes, 
 
 
 def cap_events(problem: Problem, channel: Vector, eps: float, delta: float, pairs: Codes) -> Vector:
-    """Blend the channel with a constant one so that no event exceeds δ."""
+    """Blend the channel with a constant channel so that no event exceeds δ."""
     over = max(0.0, float(_events(channel, pairs, eps)[0].max()) - delta)
     return channel + over / (delta + over) * (best_constant(problem) - channel)
 
 
 def _events(channel: Vector, pairs: Codes, eps: float) -> tuple[Vector, Mask]:
-    """Return the largest P(A|x) - e**ε P(A|x') of each pair, and its event A."""
+    """Return the largest P(A|x) - e**ε P(A|x') of each pair, and the event A that attains it."""
     block = max(1, (1 << 20) // channel.shape[1])
     excess, events = [], []
     for start in range(0, len(pairs), block):

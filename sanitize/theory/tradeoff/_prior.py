@@ -1,4 +1,4 @@
-"""A known prior: optimal local channels of one record and of independent ones, ordered source sets [ZB §IV]."""
+"""Families for a known prior: optimal local channels of one or several records, and ordered source sets [ZB §IV]."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from sanitize.theory.tradeoff._tradeoff import Tradeoff, check_priors, smallest_
 
 @dataclass(frozen=True, eq=False)
 class PriorDP(Tradeoff):
-    """(ε, δ)-DP of i.i.d. records with a known prior: min_k log((k-1)(1-D')/(D'-T_k)) [ZB Thm 9, 13, 18.1].
+    """Family of (ε, δ)-DP of i.i.d. records with a known prior: min_k log((k-1)(1-D')/(D'-T_k)) [ZB Thm 9, 13, 18.1].
 
-    D' = D/(n(1-δ)), T_k the prior outside its k likeliest letters, over k >= 2 with T_k < D'; 0 iff D' >= 1 - P_1
-    [ZB Lemma 10]. The least distortion is n(1-δ) min_k [1 - F_k e**ε/(e**ε + k-1)], F_k = 1 - T_k. No joint mechanism
-    beats the local channels δ I + (1-δ) M: M releases only the k likeliest letters, each kept with e**ε/(e**ε + k-1);
-    any other letter draws one of the k at random. For one record the entrywise δ of the paper gives the same number.
+    Here D' = D/(n(1-δ)), T_k is the prior probability outside the k likeliest letters, and the minimum is over k >= 2
+    with T_k < D'. The value is 0 iff D' >= 1 - P_1 [ZB Lemma 10]. The least distortion is n(1-δ) min_k [1 - F_k
+    e**ε/(e**ε + k-1)], F_k = 1 - T_k. No joint mechanism beats the local channels δ I + (1-δ) M: M releases only the k
+    likeliest letters, each kept with e**ε/(e**ε + k-1); any other letter draws one of the k at random. For one record
+    the entrywise δ of the paper gives the same number.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class PriorDP(Tradeoff):
         return max(0.0, float((np.log(k) + math.log1p(-least) - np.log(room[open_])).min()))
 
     def _losses(self, level: float) -> Vector:
-        """Chance that a record changes if the k likeliest letters are kept at level ε, for k = 1..m."""
+        """Probability that a record changes if the k likeliest letters are kept at level ε, for k = 1..m."""
         ratios = np.arange(len(self._order)) * math.exp(-level)
         # 1 - F/(1 + o) = (T + o)/(1 + o)
         return (self._tails[1:] + ratios) / (1 + ratios)
@@ -83,7 +84,7 @@ class PriorDP(Tradeoff):
         return product_channel([self._local(self._privacy(distortion))] * self.n_records)
 
     def _local(self, level: float) -> Vector:
-        """Channel of one record."""
+        """Return the channel of one record."""
         k, m, ratio = 1 + int(self._losses(level).argmin()), len(self._order), math.exp(-level)
         likeliest, matrix = self._order[:k], np.zeros((m, m))
         matrix[:, likeliest] = 1 / k
@@ -94,9 +95,10 @@ class PriorDP(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class RecordsDP(Tradeoff):
-    """(ε, δ)-DP of independent records, each with a known prior: the root of Σ_i D*_i(ε) = D, over all mechanisms.
+    """Family of (ε, δ)-DP of independent records, each with a known prior: the root of Σ_i D*_i(ε) = D.
 
-    No joint mechanism beats one optimal local channel a record, `PriorDP`'s, at a common ε [ZB Lemma 16.1].
+    No joint mechanism is better than one optimal local channel per record, that of `PriorDP`, at a common ε [ZB Lemma
+    16.1].
 
     Parameters
     ----------
@@ -139,17 +141,19 @@ class RecordsDP(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class PriorMaximalLeakage(Tradeoff):
-    """Maximal leakage of one record with a known prior: log(k-1 + (1-D-F_{k-1})/P_k) [ZB Thm 14, Cor. 15].
+    """Family of maximal leakage of one record with a known prior: log(k-1 + (1-D-F_{k-1})/P_k) [ZB Thm 14, Cor. 15].
 
-    Where F_{k-1} <= 1-D <= F_k, F_k the probability of the k likeliest letters; 0 iff D >= 1 - P_1 [ZB Lemma 33]. The
-    least distortion at level L is 1 - F_k - (e**L - k)P_{k+1}, k = floor(e**L). The channel keeps the k-1 likeliest
-    letters, the k-th with probability (1-D-F_{k-1})/P_k; whatever is not kept becomes the likeliest letter. Of several
-    priors, all sorted by one order of the letters, the worst decides, and the distortion holds under every one.
+    Here F_{k-1} <= 1-D <= F_k, with F_k the probability of the k likeliest letters; the value is 0 iff D >= 1 - P_1 [ZB
+    Lemma 33]. The least distortion at level L is 1 - F_k - (e**L - k)P_{k+1}, k = floor(e**L). The channel keeps the
+    k-1 likeliest letters, and the k-th with probability (1-D-F_{k-1})/P_k; all other letters become the likeliest one.
+    For several priors, all sorted by one order of the letters, the worst prior decides, and the distortion holds under
+    each.
 
     Parameters
     ----------
     priors : array-like of shape (m,) or (k, m)
-        Distribution of the record, or distributions that one order of the letters sorts all (Class II) [ZB Def. 1].
+        Distribution of the record, or several distributions that are all sorted by one order of the letters (Class II)
+        [ZB Def. 1].
 
     Examples
     --------
@@ -168,7 +172,7 @@ class PriorMaximalLeakage(Tradeoff):
 
     def __post_init__(self) -> None:
         distributions = check_priors(self.priors)
-        # The letters are ranked as the whole set ranks them, whatever ties one prior has.
+        # Letters are ranked as in the whole set of priors, even if a single prior has ties.
         order = likeliest_first(distributions.sum(axis=0))
         ranked = distributions[:, order]
         vars(self).update(priors=distributions, _order=order, _tails=list(map(cumulative_tails, ranked)))
@@ -178,7 +182,8 @@ class PriorMaximalLeakage(Tradeoff):
     def product_bound(self, distortion: float, n_records: int) -> float:
         """Leakage of n optimal local channels: n times the local value at D/n [ZB Thm 18.2].
 
-        An upper bound on the least one of n i.i.d. records for n >= 2; printed as the value. Exact for n = 1.
+        This is an upper bound on the least leakage of n i.i.d. records, printed as the value for n >= 2; it is exact
+        for n = 1.
 
         Parameters
         ----------
@@ -214,7 +219,7 @@ class PriorMaximalLeakage(Tradeoff):
         return matrix
 
     def _letter_counts(self, distortion: float) -> Iterator[tuple[int, float]]:
-        """Yield the number of letters released under each prior, and the kept share of the last of them."""
+        """Yield, for each prior, the number of letters released and the kept share of the last one."""
         for tails in self._tails:
             shown = int((tails > distortion).sum())
             if shown < 2:
@@ -222,13 +227,13 @@ class PriorMaximalLeakage(Tradeoff):
                 continue
             letter = tails[shown - 1] - tails[shown]
             share = float((tails[shown - 1] - distortion) / letter)
-            while (1 - share) * letter > distortion - tails[shown]:  # what is not kept costs no more than is left of D
+            while (1 - share) * letter > distortion - tails[shown]:  # the loss must fit into D
                 share = math.nextafter(share, 1)
             yield shown, share
 
 
 def likeliest_first(masses: Vector) -> Codes:
-    """Letters from likeliest to least likely, ties by index."""
+    """Indices of letters from likeliest to least likely, with ties in order of index."""
     return np.argsort(-masses, kind="stable")
 
 
@@ -238,7 +243,7 @@ def cumulative_tails(ranked: Vector) -> Vector:
 
 
 def product_channel(channels: list[Any]) -> Vector:
-    """Channel matrix of all records, each through its own channel; databases in lexicographic order."""
+    """Channel matrix of all records, each with its own channel, and databases in lexicographic order."""
     size = math.prod(len(channel) for channel in channels)
     if size**2 > DENSE_CELLS:
         raise InvalidParameter(f"the channel of all records must have at most 2**25 cells, got {size} x {size}")

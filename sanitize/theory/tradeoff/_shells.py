@@ -1,6 +1,6 @@
-"""Databases under the Hamming distance: distances, shells, the symmetric channel, and least leakage on shells.
+"""Hamming distance of databases: distances, shells, the symmetric channel, and least leakage on shells.
 
-What a symmetric channel tells is a function of how much probability it puts on each shell of databases at distance
+The leakage of a symmetric channel is a function of the probability that it puts on each shell of databases at distance
 j. The best distribution is uniform on a ball (order inf), or g_j ~ (1 - kj)_+**(1/(α-1)) on the shells (order α).
 """
 
@@ -24,9 +24,9 @@ Distribution = tuple[float, float, "Vector"]
 
 
 class Ball:
-    """The fractional Hamming ball of a mean distance: one height in shells 0..k-1, and the rest in shell k.
+    """Fractional Hamming ball of a mean distance: uniform in shells 0..k-1, with the remaining mass in shell k.
 
-    V databases lie inside shell k, at total distance A; the height is (k - D)/(k V - A).
+    With V databases inside shell k, at total distance A, the height is (k - D)/(k V - A).
     """
 
     def __init__(self, distance: float, n: int, m: int) -> None:
@@ -34,7 +34,8 @@ class Ball:
         inside, moment, (numerator, denominator) = 1, 0, distance.as_integer_ratio()
         for shell, size in enumerate(shell_sizes(n, m)):
             more, further = inside + size, moment + shell * size
-            # Whole numbers of thousands of digits are not divided: the next shell holds the mean, or is the last.
+            # To avoid dividing whole numbers of thousands of digits, stop if the next shell contains the mean or is the
+            # last.
             if shell and (shell == n or numerator * more <= denominator * further):
                 break
             if shell:
@@ -43,12 +44,12 @@ class Ball:
 
     @property
     def leakage(self) -> float:
-        """Log of m**n times the height."""
+        """Leakage of the ball, the log of m**n times its height."""
         return max(0.0, self.n * math.log(self.m) + math.log(self.shell - self.distance) - math.log(self.scale))
 
     @property
     def heights(self) -> Vector:
-        """Probability of one database at each distance."""
+        """Probability of a single database at each distance."""
         height, sizes = (self.shell - self.distance) / self.scale, list(shell_sizes(self.n, self.m))
         heights = np.zeros(self.n + 1)
         heights[: self.shell] = height
@@ -68,10 +69,10 @@ def distance_of_ball(log_height: float, n: int, m: int) -> float:
 
 
 class ShellPath:
-    """The path of optimal shell distributions, from no distortion to the uniform distribution, for 1 < α < inf.
+    """Path of optimal shell distributions, from no distortion to the uniform distribution, for 1 < α < inf.
 
-    A point is (J, r): shells 0..J carry weight, 1 - kJ = e**((α-1) r). So 1 - kj = 1 - j(1 - e**((α-1)r))/J is free
-    of cancellation inside, and the last shell has weight e**r however small 1 - kJ is.
+    A point is (J, r): shells 0..J carry weight, and 1 - kJ = e**((α-1) r). So 1 - kj = 1 - j(1 - e**((α-1)r))/J has no
+    cancellation for j < J, and the last shell has weight e**r however small 1 - kJ is.
     """
 
     def __init__(self, n: int, m: int, alpha: float) -> None:
@@ -80,7 +81,7 @@ class ShellPath:
         self.log_total = n * math.log(m)
 
     def distribution(self, last: int, r: float) -> Distribution:
-        """Distortion, information and log g_j at a point of the path."""
+        """Return the distortion, the information and log g_j at a point of the path."""
         slope = -math.expm1(self.order * r) / last
         log_g = np.full(self.n + 1, -np.inf)
         log_g[:last] = np.log1p(-slope * np.arange(last)) / self.order
@@ -92,12 +93,13 @@ class ShellPath:
         return distortion, max(0.0, information), log_g - log_z
 
     def crossing(self, above: Callable[[Distribution], float]) -> Distribution:
-        """Point where an increasing function of the distortion crosses 0."""
-        # The distribution with shells below J only grows with J; J = 1 is no distortion.
+        """Return the point where an increasing function of the distortion crosses 0."""
+        # The distortion with shells below J grows with J; J = 1 is no distortion.
         low = 1 + bisect_left(
             range(2, self.n + 1), x=True, key=lambda last: above(self.distribution(last, -math.inf)) >= 0
         )
-        # The piece ends at k = 1/(J+1), before r = 0 unless it is the last; the root lies within it all the same.
+        # The piece ends at k = 1/(J+1), before r = 0 unless it is the last piece; the root lies within the piece
+        # anyway.
         start = -1.0
         while above(self.distribution(low, start)) > 0:
             start *= 2
@@ -145,7 +147,7 @@ def mean_distance(level: float, n: int, m: int) -> float:
 
 
 def level_at(distance: float, n: int, m: int) -> float:
-    """Level h^-1(D) = log(n/D - 1) + log(m-1) [WYZ eq. 17], from inf at 0 to 0 at n(m-1)/m and beyond."""
+    """Level h^-1(D) = log(n/D - 1) + log(m-1) [WYZ eq. 17]: inf at 0, falling to 0 at n(m-1)/m."""
     if distance == 0:
         return math.inf
     if distance * m >= n * (m - 1):
@@ -154,15 +156,15 @@ def level_at(distance: float, n: int, m: int) -> float:
 
 
 def symmetric(level: float, n: int, m: int) -> Vector:
-    """Channel p(y|x) = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n, the mechanism E_d [WYZ eq. 27, Lemma 5]."""
+    """Matrix of the mechanism E_d, p(y|x) = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n [WYZ eq. 27, Lemma 5]."""
     ratio = math.exp(-level)
     by_distance = np.asarray(ratio ** np.arange(n + 1) / (1 + (m - 1) * ratio) ** n, np.float64)
     return by_distance[hamming_distances(n, m)]
 
 
 def shell_sizes(n: int, m: int) -> Iterator[int]:
-    """Number N_j = C(n, j)(m-1)**j of databases at distance j = 0..n, exact, each from the one before.
+    """Yield the exact numbers N_j = C(n, j)(m-1)**j of databases at distance j = 0..n.
 
-    Whoever stops early has not paid for the rest.
+    Each number is computed from the one before, so a caller that stops early saves the rest.
     """
     return accumulate(range(n), lambda size, j: size * (n - j) * (m - 1) // (j + 1), initial=1)

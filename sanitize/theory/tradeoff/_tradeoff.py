@@ -1,4 +1,4 @@
-"""Common parts of all families of trade-offs: three functions, checks of their arguments, inverses."""
+"""Common base of all families of trade-offs: three functions, checks of their arguments, and inverses."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sanitize._util.tolerances import ROOT, SAME, SMALLEST_POSITIVE
 from sanitize.core.channel import Channel
 from sanitize.errors import InvalidDistribution
 
-# Relative width of the arguments between which the least one is found.
+# Relative width of the bracket in which the least argument is found.
 _WIDTH = 1e-10
 
 
 class Tradeoff(ABC):
-    """A family of privacy-distortion functions: one source set, notion of privacy and measure of distortion.
+    """Base of families of privacy-distortion functions, each for a source set, a notion of privacy and a distortion.
 
-    Distortion is expected under the prior, the worst one of a source set; levels are in nats. What is out of its
-    range raises InvalidParameter, and a prior that is no distribution InvalidDistribution.
+    Distortion is the expectation under the prior, or under the worst prior of a source set; levels are in nats.
+    Arguments out of range raise InvalidParameter, and a prior that is not a distribution raises InvalidDistribution.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Tradeoff(ABC):
     """
 
     def privacy(self, distortion: float) -> float:
-        """Least level of a channel with distortion at most D, in nats; inf if no finite level suffices."""
+        """Least level of a channel with distortion at most D, in nats; inf if no finite level is enough."""
         return self._privacy(self._check_distortion(distortion))
 
     def distortion(self, level: float) -> float:
@@ -45,13 +45,13 @@ class Tradeoff(ABC):
     def channel(self, distortion: float) -> Channel:
         """Channel of the least level at distortion D, databases in lexicographic order.
 
-        Its probabilities are the integers over 2**62 next to the optimum, so a level that rests on a ratio may
-        differ from `privacy` by 2**-62 over the smallest entry.
+        Probabilities are the integers over 2**62 nearest to the optimum, so a level that bounds a ratio may differ from
+        `privacy` by 2**-62 over the smallest entry.
         """
         return Channel.from_matrix(self._matrix(self._check_distortion(distortion)))
 
     def _check_distortion(self, distortion: float) -> float:
-        # No distortion of more than all records makes sense; a family that does not count them is of one.
+        # A distortion cannot exceed the number of records, which is 1 for families without ``n_records``.
         return number("distortion", distortion, 0, getattr(self, "n_records", 1))
 
     @abstractmethod
@@ -85,14 +85,14 @@ class PrivacyInterval:
 
 @dataclass(frozen=True, eq=False)
 class OptimalChannel:
-    """Channel that no other beats at its privacy level or distortion; `Channel.from_matrix` makes one to release.
+    """Optimal channel at a privacy level or distortion; `Channel.from_matrix` turns its matrix into a Channel.
 
     Attributes
     ----------
     privacy : float
-        Level ε or leakage of this very matrix, measured and rounded up, in nats.
+        Measured level ε or leakage of this matrix in nats, rounded up.
     distortion : float
-        Expected distortion of this very matrix; the largest over the priors given.
+        Expected distortion of this matrix; the largest over the given priors.
     matrix : ndarray of shape (n_x, n_y)
         P(y|x).
     """
@@ -111,7 +111,7 @@ def check_priors(priors: ArrayLike) -> Vector:
 
 
 def single_distribution(prior: ArrayLike) -> Vector:
-    """Return the only distribution (m,)."""
+    """Return a single distribution (m,); refuse several."""
     distributions = check_priors(prior)
     if len(distributions) > 1:
         raise InvalidDistribution(
@@ -121,7 +121,7 @@ def single_distribution(prior: ArrayLike) -> Vector:
 
 
 def smallest_level(value: Callable[[float], float], target: float) -> float:
-    """Least t >= 0 at which an increasing value(t) reaches the target; inf if not up to t = 700."""
+    """Least t >= 0 at which an increasing value(t) reaches the target; inf if it does not up to t = 700."""
     if value(0.0) >= target:
         return 0.0
     high = 1.0
@@ -136,7 +136,7 @@ def smallest_level(value: Callable[[float], float], target: float) -> float:
 
 
 def root_between(function: Callable[[float], float], low: float, high: float) -> float:
-    """Root in a bracket, to relative machine precision."""
+    """Root of a function in a bracket, to relative machine precision."""
     from scipy.optimize import brentq
 
     return float(brentq(function, low, high, xtol=SMALLEST_POSITIVE, rtol=ROOT, maxiter=1000))
@@ -145,9 +145,9 @@ def root_between(function: Callable[[float], float], low: float, high: float) ->
 def least_argument(
     design: Callable[[float], OptimalChannel | None], value: Callable[[OptimalChannel], float], aim: float
 ) -> OptimalChannel | None:
-    """Design at the least t >= 0 whose value is at most the target; None if there is none up to t = 700.
+    """Return the design at the least t >= 0 with a value of at most ``aim``; None if there is none up to t = 700.
 
-    The value falls as t grows; where there is no design, t is too small.
+    The value falls as t grows; if there is no design for a t, t is too small.
     """
 
     def enough(candidate: OptimalChannel) -> bool:
@@ -166,7 +166,7 @@ def least_argument(
     while (width := high - low) > _WIDTH * max(high, 1e-3):
         middle = (low + high) / 2
         if secant and short is not None and 0 < value(best) < aim < value(short):
-            # Just above where the line through the logarithms of two values meets the aim.
+            # Slightly above the point where the line through the logarithms of two values meets the aim.
             share = math.log(value(short) / aim) / math.log(value(short) / value(best))
             edge = _WIDTH / 2 * max(high, 1e-3)
             middle = min(max(low + share * width + edge / 2, low + edge), high - edge)

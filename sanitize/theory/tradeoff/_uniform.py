@@ -1,7 +1,7 @@
-"""Source sets whose convex hull holds the uniform source (Class I): privacy of n records at distortion D [ZB §III].
+"""Families for source sets whose convex hull contains the uniform source (Class I), with n records [ZB §III].
 
-The formulas are exact for these sets, and bounds from above for any prior: the mechanisms behind them are
-symmetric, so their distortion is D whatever the prior is.
+The formulas are exact for these sets, and upper bounds for any prior: their mechanisms are symmetric, so their
+distortion is D for every prior.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sanitize.theory.tradeoff._tradeoff import Tradeoff, smallest_level
 
 @dataclass(frozen=True)
 class _Uniform(Tradeoff):
-    """Families solved by the symmetric channel: its leakage increases with its level ε."""
+    """Base of families solved by the symmetric channel, whose leakage increases with its level ε."""
 
     n_records: int
     n_symbols: int
@@ -65,12 +65,12 @@ class _UniformOfOrder(_Uniform):
 
 @dataclass(frozen=True)
 class UniformDP(_Uniform):
-    """(ε, δ)-DP of n records, prior unknown or uniform: ε = max(0, h^-1(D/(1-δ))) [ZB Thm 7.1, 8.1, 17.1; WYZ].
+    """Family of (ε, δ)-DP of n records, prior unknown or uniform: max(0, h^-1(D/(1-δ))) [ZB Thm 7.1, 8.1, 17.1; WYZ].
 
-    h(ε) = n/(1 + e**ε/(m-1)), so h^-1(D) = log(n/D - 1) + log(m-1), and D = (1-δ) h(ε) is the least distortion. Exact
-    for all n, δ included: averaging over the other records reduces n records to one. The channel is δ I + (1-δ) E_d,
-    E_d = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n on the Hamming distance d [WYZ Lemma 5]: its distortion is D for every
-    prior, or n(m-1)(1-δ)/m if that is less.
+    Here h(ε) = n/(1 + e**ε/(m-1)), so h^-1(D) = log(n/D - 1) + log(m-1), and D = (1-δ) h(ε) is the least distortion.
+    This is exact for all n and δ: averaging over the other records reduces n records to one. The channel is δ I + (1-δ)
+    E_d with E_d = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n for the Hamming distance d [WYZ Lemma 5]. Its distortion is D for
+    every prior, or n(m-1)(1-δ)/m if that is less.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ class UniformDP(_Uniform):
         vars(self)["delta"] = number("delta", self.delta, 0, 1)
 
     def entrywise_privacy(self, distortion: float) -> float:
-        """Least ε with p(y|x) <= e**ε p(y|x') + δ for single outputs only: h^-1(D/(1 - m**(n-1) δ)).
+        """Least ε with p(y|x) <= e**ε p(y|x') + δ for single outputs y only: h^-1(D/(1 - m**(n-1) δ)).
 
-        For comparison with [ZB Def. 3.2, Thm 9, 17.2]; not a privacy notion. A channel that reveals x together with a
-        uniform tag of 1/δ values meets it at ε = 0. For n = 1 it is `privacy`.
+        This is for comparison with [ZB Def. 3.2, Thm 9, 17.2] and not a notion of privacy: a channel that reveals x
+        together with a uniform tag of 1/δ values meets it at ε = 0. For n = 1 it equals `privacy`.
 
         Examples
         --------
@@ -127,10 +127,10 @@ class UniformDP(_Uniform):
 
 @dataclass(frozen=True)
 class UniformRenyiDP(_UniformOfOrder):
-    """Rényi DP of order α of n records: log(c**α q**(1-α) + q**α c**(1-α) + (m-2)q)/(α-1) [ZB Thm 7.5].
+    """Family of Rényi DP of order α of n records: log(c**α q**(1-α) + q**α c**(1-α) + (m-2)q)/(α-1) [ZB Thm 7.5].
 
-    With d = D/n, q = d/(m-1), c = 1-d; 0 for d >= (m-1)/m. Exact for all n; the channel is that of `UniformDP`. At
-    α = 1 the divergence (c-q) log(c/q), at inf `UniformDP`.
+    Here d = D/n, q = d/(m-1) and c = 1-d; the value is 0 for d >= (m-1)/m. It is exact for all n, and the channel is
+    that of `UniformDP`. At α = 1 it is the KL divergence (c-q) log(c/q), and at inf the value of `UniformDP`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class UniformRenyiDP(_UniformOfOrder):
         if level == 0 or math.isinf(level) or math.isinf(self.alpha):
             return level
         m, order, exponent = self.n_symbols, self.alpha - 1, self.alpha * level
-        # c**α q**(1-α) + q**α c**(1-α) - c - q factors into q (1 - e**(-(α-1)ε))(e**(αε) - 1): nothing cancels.
+        # c**α q**(1-α) + q**α c**(1-α) - c - q factors into q (1 - e**(-(α-1)ε))(e**(αε) - 1), so nothing cancels.
         if exponent < LARGEST_EXPONENT:
             grown = math.expm1(exponent) / (math.exp(level) + m - 1)
             return level * grown if order == 0 else math.log1p(grown * -math.expm1(-order * level)) / order
@@ -162,14 +162,14 @@ class UniformRenyiDP(_UniformOfOrder):
 
 @dataclass(frozen=True)
 class UniformSibson(_UniformOfOrder):
-    """Sibson information of order α of n records: mutual information at α = 1, maximal leakage at α = inf [ZB Thm 7].
+    """Family of Sibson information of order α of n records: mutual information at 1, maximal leakage at inf [ZB Thm 7].
 
-    At α = 1 the symmetric channel tells n(log m - h_b(D/n)) - D log(m-1) [Thm 7.7], and for n = 1 at any α
-    α/(α-1) log(m (((1-D)**α + (m-1)q**α)/m)**(1/α)), q = D/(m-1) [Thm 7.6]. For n >= 2 and α > 1 the product of
-    such channels, which the paper prints, is only an upper bound (`product_bound`). The optimum puts probability
-    g_j ~ (1 - kj)_+**(1/(α-1)) on each database at distance j, with k fixed by D. At α = inf that is a
-    fractional Hamming ball of height c: log(m**n c), log(m(1-D)) for n = 1 [Thm 7.4, 8.4]. There it is
-    max-information too, channel and inverse included, if the prior is exactly uniform [Thm 7.3].
+    At α = 1 the symmetric channel reveals n(log m - h_b(D/n)) - D log(m-1) [Thm 7.7]. For n = 1 and any α it reveals
+    α/(α-1) log(m (((1-D)**α + (m-1)q**α)/m)**(1/α)) with q = D/(m-1) [Thm 7.6]. For n >= 2 and α > 1 the product of
+    such channels, which the paper prints, is only an upper bound (`product_bound`). The optimum puts probability g_j ~
+    (1 - kj)_+**(1/(α-1)) on each database at distance j, with k fixed by D. At α = inf this is a fractional Hamming
+    ball of height c, with the value log(m**n c), or log(m(1-D)) for n = 1 [Thm 7.4, 8.4]. If the prior is exactly
+    uniform, value, channel and inverse are then also those of max-information [Thm 7.3].
 
     Parameters
     ----------
@@ -189,10 +189,10 @@ class UniformSibson(_UniformOfOrder):
     """
 
     def product_bound(self, distortion: float) -> float:
-        """Information of n symmetric channels, one per record: n times one record's at D/n [ZB Thm 7, 17].
+        """Information of n symmetric channels, one per record: n times that of one record at D/n [ZB Thm 7, 17].
 
-        What the paper prints. The least among products of identical factors (Lemma 16.2 holds for those only),
-        among all channels for n = 1 or α = 1; else an upper bound, n log(m(1-D/n)) at α = inf.
+        The paper prints this value. It is the least among products of identical factors (Lemma 16.2 holds only for
+        these), and among all channels for n = 1 or α = 1; otherwise it is an upper bound, n log(m(1-D/n)) at α = inf.
         """
         single = UniformSibson(1, self.n_symbols, self.alpha)
         return self.n_records * single.privacy(self._check_distortion(distortion) / self.n_records)
@@ -207,10 +207,10 @@ class UniformSibson(_UniformOfOrder):
         return ShellPath(self.n_records, self.n_symbols, self.alpha)
 
     def _loss(self, level: float) -> float:
-        """Leakage of m-ary randomized response on every record of a uniform source; for α > 1 on one record."""
+        """Leakage of m-ary randomized response on every record of a uniform source (for α > 1: on one record)."""
         m, ratio, order = self.n_symbols, math.exp(-level), self.alpha - 1
         spread = 1 + (m - 1) * ratio
-        gain = math.log1p((m - 1) * -math.expm1(-level) / spread)  # log(m c), c the probability to keep
+        gain = math.log1p((m - 1) * -math.expm1(-level) / spread)  # log(m c), c the probability of keeping
         if order == 0:
             return self.n_records * max(0.0, gain - level * (m - 1) * ratio / spread)
         if order * gain > 1:
@@ -255,8 +255,8 @@ class UniformSibson(_UniformOfOrder):
 def max_information_bound(distortion: float, n_symbols: int, least_share: float) -> float:
     """Max-information of the symmetric channel on one record: log((1-D)/(q + p0(1-D-q))), q = D/(m-1) [ZB Thm 7.3].
 
-    An upper bound on the least one for a prior whose smallest entry is p0 (exact for the uniform distribution, p0 =
-    1/m); `OptimalMaxInformation` has the exact figure for a known prior.
+    This is an upper bound on the least max-information for a prior whose smallest entry is p0, and exact for the
+    uniform distribution (p0 = 1/m). `OptimalMaxInformation` computes the exact value for a known prior.
 
     Parameters
     ----------
