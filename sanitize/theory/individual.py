@@ -104,7 +104,7 @@ def individual_channel_capacity(
 
     Examples
     --------
-    Whether x_1 in {0, 1, 2} equals x_2 in {0, 1}, told wrongly with probability 0.1 [WXH Example 1]:
+    The output says whether x_1 in {0, 1, 2} equals x_2 in {0, 1}, wrongly with probability 0.1 [WXH Example 1]:
 
     >>> import numpy as np
     >>> equal = [x_1 == x_2 for x_1 in range(3) for x_2 in range(2)]

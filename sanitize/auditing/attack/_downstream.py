@@ -161,7 +161,7 @@ def downstream(
     cv : int
         Number of folds, for a sanitizer and for the prediction of each row's own target.
     confidence : float
-        Of the interval.
+        Confidence of the interval.
     random_state : int
         Seed of the folds and of generated rows; no noise of a release depends on it.
 

@@ -53,7 +53,7 @@ def infer(
     Parameters
     ----------
     released : pandas or polars DataFrame, pyarrow Table or two-dimensional array
-        What the adversary sees, columns kept beside the sanitized ones included.
+        What the adversary sees, including columns that were kept unchanged.
     sensitive : array-like of shape (n_rows,), or frame of n_rows
         True S of the same rows, in the same order. Several columns are one tuple.
     estimator : scikit-learn classifier, optional
@@ -63,7 +63,7 @@ def infer(
     columns : list of str, optional
         The columns she uses; all by default.
     rows : {"shuffle", "keep"}
-        ``keep`` when the release keeps the order of the rows: their positions are then features.
+        ``keep`` if the release keeps the order of the rows; their positions are then features.
     numeric : {"symbols", "numbers"}
         ``numbers`` shows ``estimator`` each numeric column as one feature, its value in standard units, as if codes
         were quantities. With a linear classifier this is a smaller class of adversaries, which misses dependences that
@@ -73,11 +73,11 @@ def infer(
     weights : array-like of shape (n_rows,), optional
         Weight of each row, passed on to estimators that take it.
     clusters : array-like of shape (n_rows,), optional
-        Who each row belongs to, when people have several: their rows stay in one fold.
+        Person of each row, if people have several rows; the rows of a person stay in one fold.
     confidence : float
         Confidence of the intervals, for example 0.95.
     random_state : int
-        Seed of the folds. It is not noise of a release.
+        Seed of the folds; no noise of a release depends on it.
 
     Returns
     -------
@@ -220,7 +220,7 @@ class InferenceAttack(Told):
         Mean over rows of log-loss of the best constant guess minus log-loss of the adversary, in nats. It is negative
         if she would have done better by ignoring the release.
     standard_error : float
-        Of the gain.
+        Standard error of the gain.
     interval : tuple of float
         Two-sided interval at ``confidence`` of the V-information: the trained adversaries' gain on fresh rows, or 0 if
         they would lose, because an adversary may always ignore the release.

@@ -18,9 +18,9 @@ from sanitize.core.bounds._lift import Bound, excess
 
 
 def max_lift_from_l1(bound: float, share: float) -> Bound:
-    """ℓ1-lift <= bound implies Λ <= min(1/P, 1 + bound/(2P)) [ZDS Prop. 4.1, sharpened].
+    """Bound min(1/P, 1 + bound/(2P)) on the max-lift Λ from a bound on the ℓ1-lift [ZDS Prop. 4.1, sharpened].
 
-    Printed: 1 + bound/P, true and loose: only half of the ℓ1-lift lies above 1.
+    The printed bound 1 + bound/P is true and loose, because only half of the ℓ1-lift comes from lifts above 1.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def max_lift_from_l1(bound: float, share: float) -> Bound:
 
 
 def max_lift_from_chi2(bound: float, share: float) -> Bound:
-    """χ²-lift <= bound implies Λ <= min(1/P, 1 + √(bound (1-P)/P)) [ZDS Prop. 4.2, sharpened].
+    """Bound min(1/P, 1 + √(bound (1-P)/P)) on the max-lift Λ from a bound on the χ²-lift [ZDS Prop. 4.2, sharpened].
 
-    Printed: 1 + √(bound/P), true and loose.
+    The printed bound 1 + √(bound/P) is true and loose.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def max_lift_from_chi2(bound: float, share: float) -> Bound:
 
 
 def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
-    """α-lift <= bound implies Λ <= x, P x**α + (1-P)((1-Px)/(1-P))**α = bound**α [ZDS Prop. 4.3, sharpened].
+    """Bound x on the max-lift Λ from one on the α-lift: P x**α + (1-P)((1-Px)/(1-P))**α = bound**α [ZDS Prop. 4.3].
 
-    Printed: bound P**(-1/α), true and loose.
+    The result sharpens the printed bound P**(-1/α) bound, which is true and loose.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
 
 
 def min_lift_from_l1_inverse(bound: float, share: float) -> Bound:
-    """ℓ1-lift-inverse <= bound implies Ψ >= P/(bound + P) [ZDS Prop. 6.1], as printed.
+    """Lower bound P/(bound + P) on the min-lift Ψ from a bound on the ℓ1-lift-inverse, as printed [ZDS Prop. 6.1].
 
-    Approached when a letter of vanishing share takes up the rest.
+    The bound is approached as the share of a letter that takes up the rest vanishes.
 
     Parameters
     ----------
@@ -142,9 +142,9 @@ def min_lift_from_l1_inverse(bound: float, share: float) -> Bound:
 
 
 def min_lift_from_chi2_inverse(bound: float, share: float) -> Bound:
-    """χ²-lift-inverse <= bound implies Ψ >= √P/(√bound + √P) [ZDS Prop. 6.2], as printed.
+    """Lower bound √P/(√bound + √P) on the min-lift Ψ from a bound on the χ²-lift-inverse, as printed [ZDS Prop. 6.2].
 
-    Approached when a letter of vanishing share takes up the rest.
+    The bound is approached as the share of a letter that takes up the rest vanishes.
 
     Parameters
     ----------
@@ -164,9 +164,9 @@ def min_lift_from_chi2_inverse(bound: float, share: float) -> Bound:
 
 
 def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bound:
-    """α-lift-inverse <= bound implies Ψ >= x, P x**-α + (1-P)((1-P)/(1-Px))**α = bound**α [ZDS Prop. 6.3, sharpened].
+    """Lower bound x on Ψ from the α-lift-inverse: P x**-α + (1-P)((1-P)/(1-Px))**α = bound**α [ZDS Prop. 6.3].
 
-    Printed: P**(1/α)/bound, true and loose.
+    The result sharpens the printed bound P**(1/α)/bound on the min-lift, which is true and loose.
 
     Parameters
     ----------

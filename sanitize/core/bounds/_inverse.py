@@ -15,9 +15,9 @@ from sanitize.core.bounds._lift import Bound, TwoPoint
 
 
 def l1_lift_inverse_bound(lower: float, upper: float) -> Bound:
-    """Every ℓ1-lift-inverse is at most (1-a)(t-1)(t+a)/(a t (t-a)) [ZDS Prop. 5.1, corrected].
+    """Bound (1-a)(t-1)(t+a)/(a t (t-a)) on every ℓ1-lift-inverse [ZDS Prop. 5.1, corrected].
 
-    t = b if a <= 1/2, else min(b, a/(1 - √(2-2a))). Printed: 1/a - 1, false when 1/a + 1/b < 2.
+    Here t = b if a <= 1/2, else min(b, a/(1 - √(2-2a))). The printed bound 1/a - 1 is false if 1/a + 1/b < 2.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def l1_lift_inverse_bound(lower: float, upper: float) -> Bound:
 
 
 def chi2_lift_inverse_bound(lower: float, upper: float) -> Bound:
-    """Every χ²-lift-inverse is at most (1-a)(t-1)(a+(1-a)t)/(a²t²) [ZDS Prop. 5.2, corrected].
+    """Bound (1-a)(t-1)(a+(1-a)t)/(a²t²) on every χ²-lift-inverse [ZDS Prop. 5.2, corrected].
 
-    t = b if a <= 1/2, else min(b, 2a/(2a-1)). Printed: (1/a - 1)**2, false when 1/a + 1/b < 2.
+    Here t = b if a <= 1/2, else min(b, 2a/(2a-1)). The printed bound (1/a - 1)**2 is false if 1/a + 1/b < 2.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ def chi2_lift_inverse_bound(lower: float, upper: float) -> Bound:
 
 
 def alpha_lift_inverse_bound(lower: float, upper: float, alpha: float) -> Bound:
-    """Every α-lift-inverse is at most (p b**-α + (1-p) a**-α)**(1/α), p = (1-a)/(b-a) [ZDS Prop. 5.3, sharpened].
+    """Bound (p b**-α + (1-p) a**-α)**(1/α), p = (1-a)/(b-a), on every α-lift-inverse [ZDS Prop. 5.3, sharpened].
 
-    Printed: 1/a, true and loose.
+    The printed bound 1/a is true and loose.
 
     Parameters
     ----------
@@ -110,6 +110,6 @@ def alpha_lift_inverse_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 
 def _ends(lower: float, upper: float) -> tuple[float, float, float, float]:
-    """Check both bounds in nats, and return a and 1 - a."""
+    """Check both bounds, given in nats, and return a and 1 - a."""
     lower, upper = number("lower", lower, 0, math.inf), number("upper", upper, 0, math.inf)
     return lower, upper, math.exp(-lower), -math.expm1(-lower)

@@ -68,9 +68,9 @@ class TwoPoint:
 
 
 def mutual_information_bound(lower: float, upper: float) -> Bound:
-    """I(S;Y) <= p b log b + (1-p) a log a, p = (1-a)/(b-a), in nats [ZDS Prop. 1.1, corrected].
+    """Bound p b log b + (1-p) a log a, p = (1-a)/(b-a), on I(S;Y) in nats [ZDS Prop. 1.1, corrected].
 
-    Printed: upper, true and loose.
+    The printed bound ``upper`` is true and loose.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def mutual_information_bound(lower: float, upper: float) -> Bound:
 
 
 def total_variation_bound(lower: float, upper: float) -> Bound:
-    """T(S;Y) <= (b-1)(1-a)/(b-a) [ZDS Prop. 1.2, corrected].
+    """Bound (b-1)(1-a)/(b-a) on the total variation T(S;Y) [ZDS Prop. 1.2, corrected].
 
-    Printed: (b-1)/2, false when a + b < 2.
+    The printed bound (b-1)/2 is false if a + b < 2.
 
     Parameters
     ----------
@@ -118,9 +118,9 @@ def total_variation_bound(lower: float, upper: float) -> Bound:
 
 
 def chi2_bound(lower: float, upper: float) -> Bound:
-    """χ²(S;Y) and every χ²-lift are at most (b-1)(1-a) [ZDS Prop. 1.2, 3.2, corrected].
+    """Bound (b-1)(1-a) on χ²(S;Y) and on every χ²-lift [ZDS Prop. 1.2, 3.2, corrected].
 
-    Printed: (b-1)**2, false when a + b < 2.
+    The printed bound (b-1)**2 is false if a + b < 2.
 
     Parameters
     ----------
@@ -140,9 +140,9 @@ def chi2_bound(lower: float, upper: float) -> Bound:
 
 
 def l1_lift_bound(lower: float, upper: float) -> Bound:
-    """Every ℓ1-lift is at most 2(b-1)(1-a)/(b-a) [ZDS Prop. 3.1, corrected].
+    """Bound 2(b-1)(1-a)/(b-a) on every ℓ1-lift [ZDS Prop. 3.1, corrected].
 
-    Printed: b-1, false when a + b < 2.
+    The printed bound b-1 is false if a + b < 2.
 
     Parameters
     ----------
@@ -161,9 +161,9 @@ def l1_lift_bound(lower: float, upper: float) -> Bound:
 
 
 def alpha_lift_bound(lower: float, upper: float, alpha: float) -> Bound:
-    """Every α-lift is at most (p b**α + (1-p) a**α)**(1/α) [ZDS Prop. 3.3, sharpened].
+    """Bound (p b**α + (1-p) a**α)**(1/α) on every α-lift [ZDS Prop. 3.3, sharpened].
 
-    Printed: b, true and loose.
+    The printed bound b is true and loose.
 
     Parameters
     ----------
@@ -185,10 +185,10 @@ def alpha_lift_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 
 def sibson_bound(lower: float, upper: float, alpha: float) -> Bound:
-    """Sibson I_α(S;Y) <= log(p b**α + (1-p) a**α)/(α-1), in nats [ZDS Prop. 1.3, sharpened].
+    """Bound log(p b**α + (1-p) a**α)/(α-1) on Sibson's I_α(S;Y), in nats [ZDS Prop. 1.3, sharpened].
 
-    Printed: upper α/(α-1), true and loose. At α = 1 this is the bound on I(S;Y), at inf it is ``upper``, the
-    bound on maximal leakage.
+    The printed bound upper α/(α-1) is true and loose. At α = 1 the result is the bound on I(S;Y); at inf it is
+    ``upper``, the bound on maximal leakage.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def sibson_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 
 def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
-    """Arimoto I_α(S;Y) <= log(p b**α + (1-p) a**α)/(α-1), in nats [ZDS Prop. 1.3, sharpened].
+    """Bound log(p b**α + (1-p) a**α)/(α-1) on Arimoto's I_α(S;Y), in nats [ZDS Prop. 1.3, sharpened].
 
     The bound is the number of `sibson_bound`: the two measures agree for a uniform S, and E_Y[l(s, Y)**α] meets the
     bound for every s, so no weighting of s exceeds it.
@@ -231,7 +231,7 @@ def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 
 def ldp_bound(lower: float, upper: float) -> Bound:
-    """(lower, upper)-ALIP implies (lower + upper)-LDP of S, in nats [ZDS Prop. 1.4], as printed.
+    """Level lower + upper of LDP of S that (lower, upper)-ALIP implies, in nats, as printed [ZDS Prop. 1.4].
 
     Parameters
     ----------

@@ -162,7 +162,7 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
     Parameters
     ----------
     points : array-like of shape (k,)
-        What X may be, in units of the noise's standard deviation; finite, distinct values.
+        Possible values of X, in units of the noise's standard deviation; finite and distinct.
     tol : float
         Width of the bracket asked for, in nats, > 0.
 

@@ -143,7 +143,7 @@ class _Shares:
     times : ndarray of shape (n_x, n_shares, n_sizes)
         Number of clusters per cell, share and size, split over the grid so that their sums of t and r are kept.
     squares : ndarray of shape (n_sizes,)
-        The same clusters, split so that the sum of t² is kept.
+        Number of clusters per size, split over the grid so that the sum of t² is kept.
     center : ndarray of shape (n_x,)
     """
 

@@ -43,7 +43,7 @@ def candidates(members: Mask, profiles: Profiles, power: PowerModel) -> sparse.c
     members : ndarray of bool, shape (n_nodes, n_cells)
         Cells below each node of a dendrogram.
     profiles : Profiles
-        What is to be kept.
+        Information to keep.
     power : PowerModel
         What the rows of the design let expect.
     """
@@ -159,7 +159,7 @@ def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
     Parameters
     ----------
     profiles : Profiles
-        What is to be kept.
+        Information to keep.
     power : PowerModel
         What the rows of the design let expect.
     """

@@ -61,13 +61,13 @@ def certified_random_response(
     members : ndarray of bool, shape (n_nodes, n_cells)
         Cells below each node of a dendrogram of alike cells.
     profiles : Profiles
-        What is to be kept.
+        Information to keep.
     budget : LiftBudget, LDPBudget or float
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
         Between 0 and 1.
     noise : Noise, optional
-        That on each count of fresh rows, independent over cells.
+        Noise on each count of fresh rows, independent over cells.
 
     Returns
     -------
@@ -188,13 +188,13 @@ def certified_merging(
         Counts of the rows that fitted the classes and of all others. Which rows are which must not depend on
         their values.
     profiles : Profiles
-        What is to be kept.
+        Information to keep.
     budget : LiftBudget, LDPBudget or float
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
         Between 0 and 1.
     noise : Noise, optional
-        That on each count of fresh rows, independent over cells.
+        Noise on each count of fresh rows, independent over cells.
 
     Returns
     -------

@@ -45,7 +45,7 @@ class Search:
     effort : Effort
         Entries of linear programs that may be solved, and a time limit where there is one.
     loss : Loss
-        What is to be kept.
+        Information to keep.
 
     Attributes
     ----------

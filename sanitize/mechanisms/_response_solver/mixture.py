@@ -140,7 +140,7 @@ class Problem:
     gap : float
         Distance from the optimum that is good enough, in nats of each block, > 0.
     loss : Loss
-        What is to be kept.
+        Information to keep.
     side : SideKnowledge or Cuts, optional
         Side knowledge about a row, or other cuts of posteriors; all letters are then one block.
     groups : ndarray of int, optional

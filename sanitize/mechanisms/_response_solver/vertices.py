@@ -37,7 +37,7 @@ def mix_all_vertices(
     gap : float
         In nats.
     loss : Loss
-        What is to be kept.
+        Information to keep.
     """
     around = list_vertices(outer)
     within = around if around is None or inner is outer else list_vertices(inner)

@@ -60,7 +60,8 @@ def permanent_release(
 
     Examples
     --------
-    A bit that is released twice: kept symbols tell of one that stays what one symbol tells, new noise tells more.
+    If a bit is released twice and never changes, permanent symbols reveal as much as one symbol; fresh noise reveals
+    more.
 
     >>> from sanitize.theory.accounting import joint_release
     >>> from sanitize.core.lifts import max_log_lift
@@ -71,7 +72,7 @@ def permanent_release(
     >>> max_log_lift(joint_release(twice, [flip, flip])).round(4)
     array([0.392, 0.   , 0.   , 0.392])
 
-    Whether it stays may tell everything, however noisy the channel:
+    Whether the bit changes may reveal everything, however noisy the channel:
 
     >>> distribution = [[0.25, 0.25, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
     >>> max_log_lift(permanent_release(distribution, [[0, 0], [1, 1], [0, 1], [1, 0]], flip)).round(4)

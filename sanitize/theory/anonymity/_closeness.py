@@ -28,13 +28,13 @@ def t_closeness(
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers, sensitive : str or list of str
-        Optional for a ContingencyTable: all its public and sensitive columns.
+        Optional for a ContingencyTable; by default all its public and sensitive columns.
     distance : {"auto", "equal", "ordered"}
         ``equal``: any two values are 1 apart, which gives the total variation. ``ordered``: the i-th and j-th of
         m values in ascending order are |i - j| / (m - 1) apart. ``auto``: ordered for numeric columns without
         missing values, which have no place in an order; the equal distance is never smaller.
     others : {"unknown", "known"}
-        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+        ``known`` if a reader may know the other sensitive columns of a row, which then join the quasi-identifiers.
 
     Returns
     -------
@@ -78,12 +78,12 @@ def delta_disclosure(
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers, sensitive : str or list of str
-        Optional for a ContingencyTable: all its public and sensitive columns.
+        Optional for a ContingencyTable; by default all its public and sensitive columns.
     absent : {"infinite", "ignore"}
         A class without some value rules it out, and by definition delta is then infinite. ``ignore`` leaves such values
         out, as pyCANON [SL] does, which understates what a class reveals.
     others : {"unknown", "known"}
-        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+        ``known`` if a reader may know the other sensitive columns of a row, which then join the quasi-identifiers.
 
     Returns
     -------
@@ -118,9 +118,9 @@ def beta_likeness(
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers, sensitive : str or list of str
-        Optional for a ContingencyTable: all its public and sensitive columns.
+        Optional for a ContingencyTable; by default all its public and sensitive columns.
     others : {"unknown", "known"}
-        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+        ``known`` if a reader may know the other sensitive columns of a row, which then join the quasi-identifiers.
 
     Returns
     -------
@@ -149,9 +149,9 @@ def enhanced_beta_likeness(
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers, sensitive : str or list of str
-        Optional for a ContingencyTable: all its public and sensitive columns.
+        Optional for a ContingencyTable; by default all its public and sensitive columns.
     others : {"unknown", "known"}
-        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+        ``known`` if a reader may know the other sensitive columns of a row, which then join the quasi-identifiers.
 
     Returns
     -------

@@ -26,7 +26,7 @@ def k_anonymity(table: Any, quasi_identifiers: Columns = None) -> int:
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers : str or list of str
-        Optional for a ContingencyTable: all its public columns.
+        Optional for a ContingencyTable; by default all its public columns.
 
     Examples
     --------
@@ -47,9 +47,9 @@ def alpha_k_anonymity(
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers, sensitive : str or list of str
-        Optional for a ContingencyTable: all its public and sensitive columns.
+        Optional for a ContingencyTable; by default all its public and sensitive columns.
     others : {"unknown", "known"}
-        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+        ``known`` if a reader may know the other sensitive columns of a row, which then join the quasi-identifiers.
 
     Returns
     -------
@@ -76,9 +76,9 @@ def l_diversity(
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers, sensitive : str or list of str
-        Optional for a ContingencyTable: all its public and sensitive columns.
+        Optional for a ContingencyTable; by default all its public and sensitive columns.
     others : {"unknown", "known"}
-        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+        ``known`` if a reader may know the other sensitive columns of a row, which then join the quasi-identifiers.
 
     Returns
     -------
@@ -104,9 +104,9 @@ def entropy_l_diversity(
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers, sensitive : str or list of str
-        Optional for a ContingencyTable: all its public and sensitive columns.
+        Optional for a ContingencyTable; by default all its public and sensitive columns.
     others : {"unknown", "known"}
-        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+        ``known`` if a reader may know the other sensitive columns of a row, which then join the quasi-identifiers.
 
     Returns
     -------
@@ -142,11 +142,11 @@ def recursive_l_diversity(
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers, sensitive : str or list of str
-        Optional for a ContingencyTable: all its public and sensitive columns.
+        Optional for a ContingencyTable; by default all its public and sensitive columns.
     l : int, optional
         Number of values, at least 1; by default the table's own `l_diversity`.
     others : {"unknown", "known"}
-        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+        ``known`` if a reader may know the other sensitive columns of a row, which then join the quasi-identifiers.
 
     Returns
     -------

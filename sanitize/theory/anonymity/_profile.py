@@ -71,9 +71,9 @@ def anonymity_profile(
     ----------
     table : DataFrame, pyarrow Table, array or ContingencyTable
     quasi_identifiers, sensitive : str or list of str
-        Optional for a ContingencyTable: all its public and sensitive columns.
+        Optional for a ContingencyTable; by default all its public and sensitive columns.
     others : {"unknown", "known"}
-        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+        ``known`` if a reader may know the other sensitive columns of a row, which then join the quasi-identifiers.
 
     Examples
     --------
