@@ -118,7 +118,7 @@ def check_choice(name: str, value: object, *legal: str) -> None:
 
 
 def as_list(name: str, values: Iterable[T]) -> list[T]:
-    """Return the values as a list.
+    """Return iterable values as a list; refuse anything else.
 
     Raises
     ------

@@ -88,7 +88,7 @@ class Outputs:
 
     @contextlib.contextmanager
     def file(self, path: Path, *, private: bool = False, replaces: bool = True) -> Iterator[BinaryIO]:
-        """Open a stream for a file; only its owner can read a private one.
+        """Open a stream for a file of this run; a private file can be read by its owner only.
 
         With ``replaces=False`` the file takes its name only if no other file has it. On systems that allow unnamed
         files, the file has no name until it appears, so that even a killed process leaves nothing behind.
@@ -161,7 +161,7 @@ class Outputs:
             raise
 
     def _appear(self) -> None:
-        """Give all files their final names, the main one last, so that it appears only when its reports are there."""
+        """Give all files their final names, the main file last, so that it appears only after its reports."""
         with defer_signals():
             try:
                 for number, entry in reversed(list(enumerate(self._unnamed))):
@@ -234,7 +234,7 @@ class _Unnamed:
     _claims: list[int] = field(default_factory=list)
 
     def open(self) -> BinaryIO:
-        """Open a file in the folder of its path, for its owner only; without a name where the system supports that."""
+        """Open a file in its final folder, readable by its owner only, and without a name if the system allows."""
         flag = getattr(os, "O_TMPFILE", None)
         if flag is not None and os.path.isdir("/proc/self/fd"):  # Path.is_dir raises if access is denied
             with contextlib.suppress(OSError):  # some file systems have no unnamed files
@@ -257,7 +257,7 @@ class _Unnamed:
         return take_lock(self._claims[-1]) and hidden.exists()
 
     def take_name(self, *, comes_back: bool) -> None:
-        """Give the file its final name; keep an existing file under a hidden name if it may have to come back."""
+        """Take the final name; keep an existing file under a hidden name if it may have to be restored."""
         with writing(self.path):
             if self._stream is not None and not HAS_LOCKS:
                 self._stream.close()
@@ -273,7 +273,7 @@ class _Unnamed:
         self.has_name = True
 
     def give_back(self) -> None:
-        """Undo `take_name`."""
+        """Undo `take_name`, and restore the file that was replaced."""
         if not self.has_name:
             return
         if self.is_folder:
@@ -286,7 +286,7 @@ class _Unnamed:
         self.has_name = False
 
     def discard(self) -> None:
-        """Delete all files with hidden names."""
+        """Delete the files with hidden names."""
         if self._stream is not None:
             with contextlib.suppress(OSError):  # on a full disk, closing fails again
                 self._stream.close()

@@ -1,4 +1,4 @@
-"""Facts and formulas: distributions, channels, lifts, measures, budgets, and what they imply."""
+"""Distributions, channels, lifts, measures and budgets, with the theorems that relate them."""
 
 import lazy_loader
 

@@ -90,7 +90,7 @@ class Alphabet:
 
     @classmethod
     def _from_parts(cls, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> Alphabet:
-        """Build from parts that are already sorted and distinct."""
+        """Build an alphabet from parts that are already sorted and distinct."""
         instance = cls.__new__(cls)
         instance._set(columns, levels, codes)
         return instance
@@ -222,7 +222,7 @@ class Alphabet:
         return prefix.astype(np.int32)
 
     def decode(self, codes: NDArray[np.integer[Any]]) -> dict[str, pa.DictionaryArray]:
-        """Columns of the symbols with these codes, as dictionary arrays that hold only used values."""
+        """Return the columns of the symbols with these codes, as dictionary arrays that contain only used values."""
         is_present = present_codes(codes, len(self))
         columns = {}
         for name, level, column in zip(self.columns, self.levels, self.codes.T, strict=True):
@@ -241,7 +241,7 @@ class Alphabet:
 
     @cached_property
     def symbols(self) -> tuple[Any, ...]:
-        """Symbols as Python values: plain for one column, tuples for several; None is missing."""
+        """Symbols as Python values: plain values for one column, tuples for several columns; None is missing."""
         value_lists = []
         for name, level, places in zip(self.columns, self.levels, self.codes.T, strict=True):
             values = [*python_values(level, name), None]
@@ -390,7 +390,7 @@ def combine_rows(table: Mapping[str, Any], names: Sequence[str]) -> Combined | d
 
 
 def group_label(alphabet: Alphabet, members: Sequence[int] | NDArray[np.intp], size: int) -> str:
-    """Readable name of merged symbols: the symbol itself, or the first three members in braces."""
+    """Readable name of merged symbols: the name of a single symbol, or the first three members in braces."""
     name = ", ".join(alphabet.label(x) for x in members[:3])
     if size > 3:
         name += f", +{size - 3} more"
@@ -413,7 +413,7 @@ def group_alphabet(public: Alphabet, labels: NDArray[np.intp]) -> Alphabet:
 
 
 def value_text(value: Any, dtype: pa.DataType) -> str:
-    """Value as text for a report; a narrow float as 3.1, not 3.0999999046325684."""
+    """Format a value as text for a report; a float32 reads 3.1, not 3.0999999046325684."""
     if value is None:
         return MISSING_TEXT
     return str(np.dtype(dtype.to_pandas_dtype()).type(value)) if pa.types.is_floating(dtype) else str(value)

@@ -1,4 +1,4 @@
-"""Counts of (s, x), and the validated distribution P_SX."""
+"""Contingency tables of (s, x), and validated joint distributions P_SX."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def chi2_lift(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
-    """(Sum over s of P(s) l(s, y)**alpha)**(1/alpha), shape (n_y,); the max-lift at alpha = inf [ZDS §VI].
+    """Norm (sum over s of P(s) l(s, y)**alpha)**(1/alpha), shape (n_y,); the max-lift at alpha = inf [ZDS §VI].
 
     Parameters
     ----------

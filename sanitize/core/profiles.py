@@ -32,7 +32,7 @@ _MARGIN, _ONE_SIDED = 1.28, 1.64
 
 
 def group_levels(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> Codes:
-    """Group of each level: consecutive levels with about equal counts, or the most frequent levels and the rest."""
+    """Return the group of each level: consecutive levels of about equal counts, or frequent levels and the rest."""
     if np.count_nonzero(counts) <= most:
         return np.maximum(np.cumsum(counts > 0) - 1, 0)
     if is_ordered:
@@ -179,7 +179,7 @@ def _contingency(table: Vector) -> Vector:
 
 
 def choose_pairs(n: int) -> list[tuple[int, int]]:
-    """All pairs of n columns; a uniform random choice if there are more than 1,000.
+    """Return all pairs of n columns, or 1,000 pairs chosen at random if there are more.
 
     Examples
     --------

@@ -119,7 +119,7 @@ def repeats_needed(joint: JointDistribution, channel: Channel, share: float = 0.
 
 @dataclass(frozen=True, eq=False)
 class _Repeats:
-    """Classes of symbols with equal rows in one release: P(s, class), shape (n_s, n), and their rows, (n, n_y)."""
+    """Classes of symbols with equal channel rows: P(s, class), shape (n_s, n), and these rows, (n, n_y)."""
 
     masses: Vector
     rows: Vector

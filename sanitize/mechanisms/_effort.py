@@ -28,7 +28,7 @@ class Status(StrEnum):
 
 @dataclass(eq=False)
 class Effort:
-    """Units of work that a search may spend, and the number left.
+    """Account of the units of work that a search may spend, with an optional time limit.
 
     With the same distribution, budget and effort, a search takes the same steps on one kind of machine and finds the
     same channel; on another kind, the last digits of linear algebra may decide differently between two vertices. With a

@@ -214,7 +214,7 @@ class DenseTable:
         return self.scale_bits - 8 * self.packed.dtype.itemsize
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draw outputs of the rows from number ``start`` on; word i of the lane decides draw i."""
+        """Return a function that draws outputs of the rows from number ``start`` on; word i decides draw i."""
         row_words, scratch = RowWords(source, lane, start, self.packed.dtype), Scratch()
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:

@@ -104,7 +104,7 @@ class AliasTable:
         )
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draw outputs of the rows from number ``start`` on; word i of the lane decides draw i."""
+        """Return a function that draws outputs of the rows from number ``start`` on; word i decides draw i."""
         row_words, scratch = RowWords(source, lane, start, self.lead.dtype), Scratch()
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:

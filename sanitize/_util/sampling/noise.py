@@ -29,7 +29,7 @@ _BLOCK_BYTES = 16
 
 
 class RandomWords(Protocol):
-    """A stream of uniform random words, in independent lanes."""
+    """Source of uniform random words, in independent lanes."""
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
         """Return words ``start`` to ``start + count`` of a lane, of 32 or 16 bits each."""
@@ -241,7 +241,7 @@ class RowWords:
         return self._in_turn(count)
 
     def more(self, places: NDArray[np.intp], bits: int) -> NDArray[np.int64]:
-        """Draw more bits, fewer than 64, for some of the rows of the last call of `following`."""
+        """Draw further bits, fewer than 64, for some of the rows of the last call of `following`."""
         return (self._at(self._first + places) >> np.uint64(64 - bits)).astype(np.int64)
 
 

@@ -31,7 +31,7 @@ class Sampler(Protocol):
 
 
 def receiving(out: NDArray[Any] | None, n_rows: int, n_outputs: int) -> NDArray[Any]:
-    """Return the array given for the outputs of some rows, or a new one.
+    """Return the caller's array for the outputs of rows after checking it, or a new array.
 
     Raises
     ------
@@ -170,7 +170,7 @@ class KeepTable:
         )
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draw outputs of the rows from number ``start`` on; half-word i of the lane decides draw i."""
+        """Return a function that draws outputs of the rows from number ``start`` on; half-word i decides draw i."""
         word = np.dtype(np.uint16)
         row_words, scratch = RowWords(source, lane, start, word), Scratch()
         more_bits = self.scale_bits - 8 * word.itemsize
@@ -216,7 +216,7 @@ class RedrawTable:
         return last > 0 and indptr[last] == last and bool((indices[:last] == np.arange(last)).all())
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draw outputs of the rows from number ``start`` on, as the sampler of the last row does."""
+        """Return a function that draws outputs of the rows from number ``start`` on, with the last row's sampler."""
         draw_common, scratch = self.common.drawing(source, lane, start), Scratch()
         dtype = place_type(max(self.n_outputs, self.last + 1))
 
@@ -262,7 +262,7 @@ class UniformTable:
         )
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draw outputs of the rows from number ``start`` on; word i of the lane decides draw i."""
+        """Return a function that draws outputs of the rows from number ``start`` on; word i decides draw i."""
         row_words, scratch = RowWords(source, lane, start, np.dtype(np.uint32)), Scratch()
         more_bits = self.scale_bits - 32
 

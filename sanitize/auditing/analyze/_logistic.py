@@ -227,7 +227,7 @@ def _columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequence[str
 
 
 def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Values of a column in order, and the position of each cell's or row's value, -1 where missing."""
+    """Return the values of a column in order, and the position of each cell's or row's value, -1 where missing."""
     if name in hidden.columns:
         level, codes = hidden.level(name)
     else:

@@ -67,7 +67,7 @@ class Attack(ABC):
 
     @abstractmethod
     def score(self, scene: Scene) -> Vector | None:
-        """Return a score for each target, larger where the attack finds more; None if the attack does not apply."""
+        """Return a score for each target, larger if the attack finds more; None if the attack does not apply."""
 
     def parts(self, score: Vector) -> Iterator[tuple[int | None, Vector]]:
         """Yield values whose means are compared, each with the number of targets that an accusation names (None: all).

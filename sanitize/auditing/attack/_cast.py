@@ -38,7 +38,7 @@ class Cast:
 
     @classmethod
     def choose(cls, tables: ComparedTables, seed: int) -> Cast:
-        """Choose as many targets as time allows.
+        """Choose the targets at random, as many as can be attacked in reasonable time.
 
         If no secret is released, half of the people are not targets: from their rows the attack learns how the secret
         depends on other columns.

@@ -60,7 +60,7 @@ _INTERVALS = (
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column of the release, of people in the data, and of people outside it.
+    """Column of the release, of people in the data and of people outside it, in comparable codes.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class ComparedTables:
     def read(
         cls, released: Any, source: Any, outsiders: Any, sensitive: Sequence[str], public: Sequence[str] | None
     ) -> ComparedTables:
-        """Read the tables; ``outsiders`` may be None."""
+        """Read the tables of the release, the people and the outsiders (or None) into comparable columns."""
         printed, people = Table.from_native(released), Table.from_native(source)
         non_members = None if outsiders is None else Table.from_native(outsiders)
         tables = (printed, people, non_members)

@@ -44,7 +44,7 @@ def judge(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Judgement:
-    """Attack a released table, whoever made it, and report the strongest of a family of attacks.
+    """Attack a released table from any source, and report the strongest of a family of attacks.
 
     A figure about people means little by itself: a tenth of the rows of a census recur by chance, and an attacker who
     knows five columns guesses a secret well without any release. So each attack is tried on people in the data and on
@@ -191,7 +191,7 @@ def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, 
 
 
 def _lift_of_groups(released: Any, tables: ComparedTables, level: float, rng: np.random.Generator) -> float | None:
-    """Lower bound of the largest lift of a sensitive value in any group of released rows.
+    """Lower bound on the largest lift of a sensitive value in any group of released rows.
 
     Groups are the rows with the largest chance of each secret according to an adversary trained on half of the rows.
     Their lifts are bounded on the other half, all at once.

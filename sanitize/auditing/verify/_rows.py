@@ -56,7 +56,7 @@ class _Kinds:
         return cls(kinds, min(n, MOST_SYMBOLS - 1) + 1)
 
     def row_kinds(self, codes: Codes) -> NDArray[np.uint8]:
-        """Kind of each row."""
+        """Return the kind of each row's symbol."""
         return take_answers(self.kinds, codes + 1)
 
 
@@ -96,7 +96,7 @@ class OrderTally:
         )
 
     def add(self, y: Codes, source_codes: Sequence[Codes]) -> None:
-        """Add the next rows: released symbols, -1 if the channel has none, and codes of the original rows."""
+        """Count the next rows: released symbols (-1 if the channel has none), and codes of the original rows."""
         for start in range(0, len(y), _ROWS):
             piece = slice(start, start + _ROWS)
             kinds = self._printed.row_kinds(y[piece])

@@ -1,4 +1,4 @@
-"""Columns cut into symbols: numbers as intervals or points of a grid, dates as intervals or calendar units."""
+"""Binning of columns into symbols: numbers as intervals or grid points, dates as intervals or calendar units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numeric columns as intervals or points of a grid, and values released for intervals."""
+"""Binning of numeric columns into intervals or grid points, and drawing of values within intervals."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @classmethod
     def with_ends(cls, edges: Sequence[float]) -> tuple[float, ...]:
-        """Return the edges; a single edge gets two ends."""
+        """Return the edges, with outer ends added to a single edge."""
         return (-cls.endless, *edges, cls.endless) if len(edges) == 1 else tuple(edges)
 
     @property
@@ -99,17 +99,17 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         return pa.array([*names[:-1], f"{names[-1][:-1]}]"], pa.string())
 
     def edge_names(self) -> list[str]:
-        """Edges as text for labels."""
+        """Return the edges as text for labels."""
         return [f"{x:.0f}" if x.is_integer() and abs(x) < 1e15 else repr(x) for x in map(float, self.edges)]
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
-        """Interval of each row, missing where the value is missing, and the number of clipped rows."""
+        """Return the interval of each row, missing where the value is missing, and the number of clipped rows."""
         _check_numeric(self.column, values.type)
         numbers = as_numbers(values)
         return self._find_intervals(numbers, np.isnan(numbers))
 
     def _find_intervals(self, numbers: NDArray[Any], missing: Mask) -> tuple[pa.DictionaryArray, int]:
-        """Interval of each number in the type of the edges, and how many numbers were clipped."""
+        """Return the interval of each number, compared in the type of the edges, and the number of clipped rows."""
         edges = np.array(self.edges, numbers.dtype)
         is_outside = (numbers < edges[0]) | (numbers > edges[-1])
         codes = edges_passed(edges[1:-1], numbers).astype(np.int32)
@@ -165,7 +165,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
 
 class Grid(Bins, frozen=True, tag="grid"):
-    """Nearest point of a declared grid, for values clipped to declared bounds."""
+    """Grid of declared points within declared bounds; each value becomes the nearest point after clipping."""
 
     values: tuple[Finite, ...]
     prints_labels: ClassVar[bool] = True  # the points themselves
@@ -181,7 +181,7 @@ class Grid(Bins, frozen=True, tag="grid"):
     def from_bounds(
         cls, column: str, bounds: Sequence[float], step: float | None, points: int, values: ArrowColumn
     ) -> Grid:
-        """Grid from the bounds of a column and a step or number of points."""
+        """Build the grid from the bounds of a column and a step or number of points."""
         try:
             low, high = (float(bound) for bound in bounds)
         except (TypeError, ValueError, OverflowError):
@@ -211,7 +211,7 @@ class Grid(Bins, frozen=True, tag="grid"):
         return as_arrow(np.array(self.values, dtype=np.int64 if self.whole else np.float64), self.column)
 
     def assign(self, values: ArrowColumn) -> Any:
-        """Nearest grid point of each row, and the number of clipped rows."""
+        """Return the nearest grid point of each row, and the number of clipped rows."""
         if not np.isfinite(as_numbers(values)).all():
             raise ColumnError(
                 f"column {self.column!r} has missing, NaN or infinite values, which no noise can hide; "

@@ -1,4 +1,4 @@
-"""Dates and times as intervals or calendar units, both released as labels."""
+"""Binning of dates and times into intervals or calendar units, which are released as labels."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         return cls(column, cls.with_ends(seconds), learned=isinstance(edges, LearnedEdges), whole=True, step=None)
 
     def starts(self, seconds: NDArray[np.int64], least: int) -> list[int]:
-        """Seconds at which units of the step begin if they hold this many of the values, and the end."""
+        """Return where calendar units with at least this many values begin, and where they end, in seconds."""
         unit, n = _UNITS[str(self.step)]
         units, rows = np.unique(seconds.astype("M8[s]").astype(f"M8[{unit}]").astype(np.int64) // n, return_counts=True)
         ends = np.unique(units[rows >= least, None] + [0, 1]) * n
@@ -89,14 +89,14 @@ class DateBins(Bins, frozen=True, tag="dates"):
         return [text.replace("T", " ") if with_time else text.partition("T")[0] for text in texts]
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
-        """Interval or calendar unit of each row, missing where the date is missing, and the number of clipped rows."""
+        """Return the interval or calendar unit of each row, missing if the date is, and the number of clipped rows."""
         if self.step is not None:
             return by_step(values, self.step, self.column), 0
         return self._find_intervals(*as_seconds(values, self.column))
 
 
 def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
-    """Edges as whole seconds since 1970, from ascending dates, times, or text in ISO 8601.
+    """Convert ascending edges (dates, times, or text in ISO 8601) to whole seconds since 1970.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def holds_dates(dtype: pa.DataType) -> bool:
 
 
 def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], Mask]:
-    """Whole seconds since 1970 of each row, rounded down, in UTC; and a mask of missing rows, which get 0.
+    """Return whole seconds since 1970 of each row, rounded down, in UTC, and a mask of missing rows, which get 0.
 
     Text is read as ISO 8601, as CSV files have it.
 

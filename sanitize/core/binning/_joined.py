@@ -1,4 +1,4 @@
-"""Values of a column joined under chosen names, such as rare diagnoses under "other"."""
+"""Joining of values of a column under chosen names, such as rare diagnoses under "other"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sanitize.tables.columns import ArrowColumn, factorize, python_values
 
 
 class Joined(Bins, frozen=True, tag="joined"):
-    """Values that are replaced by the name of their group; others stay, and symbols are texts.
+    """Join of a column: values of a group are replaced by its name, other values stay, and symbols are texts.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Joined(Bins, frozen=True, tag="joined"):
         return
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
-        """Group name of each row, or its value as text; no row is clipped."""
+        """Return the group name of each row, or its value as text, and 0 clipped rows."""
         levels, codes = factorize(values, self.column)
         name_of = {value: name for name, members in self.groups.items() for value in members}
         texts = [name_of.get(_text(value), _text(value)) for value in python_values(levels, self.column)]

@@ -60,7 +60,7 @@ class TwoPoint:
 
     @classmethod
     def from_bounds(cls, lower: float, upper: float) -> TwoPoint:
-        """Build from bounds that are not both 0, scaled by 1/b so that nothing overflows or cancels."""
+        """Build from bounds that are not both 0, with weights scaled by 1/b so that nothing overflows or cancels."""
         width = -math.expm1(-(lower + upper))
         pb = -math.expm1(-lower) / width
         q = -math.expm1(-upper) / width

@@ -55,7 +55,7 @@ class Budget(Protocol):
     """
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it exceeds the budget."""
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly if the symbol exceeds it."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
@@ -68,13 +68,13 @@ class LiftwiseBudget(ABC):
     """Base of budgets that are functions of the lifts of one symbol."""
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it exceeds the budget."""
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly if the symbol exceeds it."""
         lifts = lift(released)  # refuses anything but a distribution
         return limits_for(self, released.sensitive).lift_excess(lifts, released.p_s)
 
     @abstractmethod
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
 
 
 class _LiftBased(LiftwiseBudget):
@@ -117,7 +117,7 @@ def _check_limits(name: str, value: object, low: float, high: float) -> _Times:
 
 
 def clear_rounding(over: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Set excess that is only rounding error to 0."""
+    """Set an excess to 0 if it is only rounding error."""
     return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
 
 
@@ -134,12 +134,12 @@ def _expm1(nats: float) -> float:
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class LiftBudget(_LiftBased):
-    """(ε_l, ε_u)-ALIP: ``-lower <= log l(s, y) <= upper`` for every s [ZDS Def. 3], in nats or in times as likely.
+    """Budget on every lift, (ε_l, ε_u)-ALIP: ``-lower <= log l(s, y) <= upper`` for all s and y [ZDS Def. 3].
 
-    A released value makes no sensitive value more than ``at_most`` and none less than ``at_least`` times as likely as
-    it is without the release: ``upper = log(at_most)``, ``lower = -log(at_least)``. The budget implies (lower +
-    upper)-LDP of S. The paper advises a ``lower`` larger than ``upper``, because the min-lift varies more.
-    ``at_least=0`` (``lower=inf``) lets a released value rule a sensitive value out, which empty cells may need.
+    A released value makes no sensitive value more than ``at_most`` or less than ``at_least`` times as likely as without
+    the release: ``upper = log(at_most)``, ``lower = -log(at_least)``. The budget implies (lower + upper)-LDP of S. The
+    paper advises a ``lower`` larger than ``upper``, because the min-lift varies more. ``at_least=0`` (``lower=inf``)
+    lets a released value rule a sensitive value out, which empty cells may need.
 
     Either limit in times may be a mapping with a limit for each sensitive value: ``at_most={"hiv": 1.1, "*": 2}`` sets
     the limit 1.1 for one value and 2 for all others (the star). Keys are values of the sensitive column, or their texts
@@ -238,19 +238,19 @@ class LiftBudget(_LiftBased):
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """Both bounds, with the names and units of the call."""
+        """Both bounds, by the names and in the units in which they were given."""
         if self._times is None:
             return {"lower": self.lower, "upper": self.upper}
         return {"at_most": copy(self._times[0]), "at_least": copy(self._times[1])}
 
     @property
     def at_most(self) -> Any:
-        """Largest lift allowed, in times as likely; one for each named sensitive value if limits go by value."""
+        """Largest allowed lift, in times as likely, or a limit per named sensitive value."""
         return exp(self.upper) if self._times is None else self.bounds["at_most"]
 
     @property
     def at_least(self) -> Any:
-        """Smallest lift allowed, in times as likely; one for each named sensitive value if limits go by value."""
+        """Smallest allowed lift, in times as likely, or a limit per named sensitive value."""
         return math.exp(-self.lower) if self._times is None else self.bounds["at_least"]
 
     def __repr__(self) -> str:
@@ -308,7 +308,7 @@ class LiftBudget(_LiftBased):
 
     @classmethod
     def from_ldp(cls, eps: float, min_share: float = 0.5) -> LiftBudget:
-        """Budget that implies ε-LDP of S: ``min_share`` of ε for the min-lift, the rest for the max-lift."""
+        """Budget that implies ε-LDP of S, with ``min_share`` of ε for the min-lift and the rest for the max-lift."""
         with checking("LiftBudget.from_ldp"):
             non_negative("eps", eps)
             probability("min_share", min_share)
@@ -318,7 +318,7 @@ class LiftBudget(_LiftBased):
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
         top, bottom = extreme_log_lifts(self, lifts, lifts)
         return clear_rounding(
             np.maximum(excess_over(top, tightest_limit(self.upper)), excess_over(-bottom, tightest_limit(self.lower)))
@@ -399,7 +399,7 @@ def present_limits(budget: _B, sensitive: Alphabet) -> _B:
 
 
 def budget_in_nats(lower: _Limits, upper: _Limits) -> LiftBudget:
-    """Budget from limits in nats: one for all, or an array with one per sensitive symbol, reduced to one if equal."""
+    """Build a budget from limits in nats: one limit, or an array with one per sensitive symbol."""
     sides = {"lower": np.ravel(lower), "upper": np.ravel(upper)}
     equal_sides = {name: float(side[0]) for name, side in sides.items() if (side == side[0]).all()}
     if len(equal_sides) == len(sides):
@@ -482,7 +482,7 @@ class LDPBudget(_LiftBased):
     eps: float
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
         return clear_rounding(excess_over(self.lift_risk(lifts, p_s), self.eps))
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -521,7 +521,7 @@ class AveragedBudget(_LiftBased):
         """Value of the bounded average for each column of lifts."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
         upper, lower = self._bounds()
         over = excess_over(self._measure(lifts, p_s), upper)
         if not math.isinf(lower):
@@ -540,12 +540,12 @@ class AveragedBudget(_LiftBased):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class L1LiftBudget(AveragedBudget):
-    """ℓ1-lift at most e**upper - 1 and its inverse at most e**lower - 1 [ZDS §VI-B].
+    """Limit e**upper - 1 on the ℓ1-lift and e**lower - 1 on the ℓ1-lift-inverse [ZDS §VI-B].
 
-    Both are averages over s, so a symbol may meet this budget and break the `LiftBudget` of the same numbers. A symbol
-    that meets the `LiftBudget` meets this budget if e**-lower + e**upper and e**lower + e**-upper are at least 2; below
-    2 it may not [ZDS Prop. 3, 5]. ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for
-    each lift.
+    The ℓ1-lift and its inverse are averages over s, so a symbol may meet this budget and break the `LiftBudget` of the
+    same numbers. A symbol that meets the `LiftBudget` meets this budget if e**-lower + e**upper and e**lower +
+    e**-upper are at least 2; below 2 it may not [ZDS Prop. 3, 5]. ``limits``, a `LiftBudget` that may go by sensitive
+    value, holds in addition, for each lift.
 
     Examples
     --------
@@ -565,7 +565,7 @@ class L1LiftBudget(AveragedBudget):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Chi2LiftBudget(AveragedBudget):
-    """chi2-lift at most (e**upper - 1)**2 and its inverse at most (e**lower - 1)**2 [ZDS §VI-B].
+    """Limit (e**upper - 1)**2 on the chi2-lift and (e**lower - 1)**2 on the chi2-lift-inverse [ZDS §VI-B].
 
     ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for each lift.
 
@@ -588,7 +588,7 @@ class Chi2LiftBudget(AveragedBudget):
 
 @dataclass(frozen=True, repr=False)
 class AlphaLiftBudget(AveragedBudget):
-    """α-lift at most e**upper and its inverse at most e**lower; alpha > 1 [ZDS §VI-B].
+    """Limit e**upper on the α-lift and e**lower on the α-lift-inverse, for alpha > 1 [ZDS §VI-B].
 
     ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for each lift.
 

@@ -58,7 +58,7 @@ class CapacityBudget:
         return Measure("channel_capacity", label, "nats", "bound", most, bracket.upper, float(self.nats))
 
     def excess(self, released: JointDistribution) -> Vector:
-        """Return I(S;Y) above the budget, shape (n_y,): one figure for the whole release, repeated for each symbol."""
+        """Excess of I(S;Y) over the budget, shape (n_y,): one figure for the release, repeated for each symbol."""
         information = float(product(self.lift_risk(lift(released), released.p_s), released.p_x))
         return np.full(len(released.public), information - self.nats)
 
@@ -295,7 +295,7 @@ MEAN_BUDGETS = MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudg
 
 
 def tail_means(lifts: Vector, p_y: Vector, delta: float) -> Vector:
-    """Mean lift of each s over the mass δ of its largest lifts, shape (n_s,); the max-lift for δ = 0."""
+    """Mean lift of each s over its largest lifts with total mass δ, shape (n_s,); the max-lift for δ = 0."""
     top = lifts[:, p_y > 0].max(axis=1)
     if delta == 0:
         return top

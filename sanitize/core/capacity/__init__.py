@@ -1,4 +1,4 @@
-"""Channel capacity with a two-sided certificate, and the most that an ε-LDP channel can carry."""
+"""Channel capacity with a two-sided certificate, and the largest information that an ε-LDP channel can carry."""
 
 import lazy_loader
 

@@ -2,8 +2,9 @@
 
 With q = pW and D(x) = KL(W_x || q), every input distribution p brackets the capacity: the mean of D under p is I(p),
 and I(p) <= C <= max_x D(x). Blahut and Arimoto's update p <- p e^D needs thousands of passes to close that gap. Here
-lengthened updates only find which inputs carry mass; a primal-dual interior point then solves the concave problem
-on those inputs, and any other input whose D exceeds I(p) joins them. The bracket is always over all inputs.
+such updates, with longer steps, only find the inputs that carry mass. A primal-dual interior-point method then solves
+the concave problem on these inputs, and any other input whose D exceeds I(p) is added. The bracket always covers all
+inputs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NEWCOMERS = 300
 
 
 class DenseKernel:
-    """A matrix, with its columns scaled by their largest entry so that no product underflows."""
+    """Kernel from a matrix, whose columns are scaled by their largest entry so that no product underflows."""
 
     def __init__(self, matrix: Vector) -> None:
         peaks = matrix.max(axis=0)
@@ -59,7 +60,7 @@ class DenseKernel:
 
 
 class ChainKernel:
-    """A chain of sparse stages whose product is never formed."""
+    """Kernel from a chain of sparse stages, whose product is never formed."""
 
     def __init__(self, reduced: ReducedChannel) -> None:
         self.stages = reduced.stages
@@ -89,7 +90,7 @@ Kernel = DenseKernel | ChainKernel
 
 @dataclass(frozen=True)
 class Bracket:
-    """An input distribution p with its certificate: lower = I(p) <= C <= upper = max_x KL(W_x || pW).
+    """Input distribution p with its certificate: lower = I(p) <= C <= upper = max_x KL(W_x || pW).
 
     The distribution and its divergences hold one entry for each input of the kernel.
     """
@@ -181,7 +182,7 @@ def _scout(kernel: Kernel, current: Bracket, best: Bracket, tol: float, steps: i
 
 
 def _interior_point(kernel: DenseKernel, p: Vector, tol: float) -> tuple[Vector, int]:
-    """Maximise I(p) over the simplex: predictor-corrector steps on D(x) + s(x) = const, p(x) s(x) = mu."""
+    """Maximise I(p) over the simplex by predictor-corrector steps on D(x) + s(x) = const, p(x) s(x) = mu."""
     n = len(p)
     d = kernel.divergences(p)
     best, best_gap, steps, idle = p, float(d.max() - p @ d), 0, 0

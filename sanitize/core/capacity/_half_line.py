@@ -110,7 +110,7 @@ class HalfLine:
         return np.where(near_one, np.log1p(np.where(near_one, small, 0.0)), top + np.log(w @ np.exp(t - top)))
 
     def divergence(self, x: Vector, log_s: Vector) -> Vector:
-        """Divergence D(x)."""
+        """Divergence D(x) of each input from the output distribution."""
         return self.divergences(x, log_s, self.densities(x))[0]
 
     def divergences(self, x: Vector, log_s: Vector, densities: list[Vector]) -> list[Vector]:
@@ -135,7 +135,7 @@ class HalfLine:
         return places, heights
 
     def certify(self, u: Vector, w: Vector) -> AmplitudeCapacity:
-        """Bracket from an input distribution on ±u: the mean and the maximum of D."""
+        """Return the bracket of an input distribution on ±u: the mean and the maximum of D."""
         log_s = self.log_s(u, w)
         value = float(w @ self.divergence(u, log_s))
         upper = max(value, float(self.peaks(log_s)[1].max()))

@@ -1,4 +1,4 @@
-"""P_{Y|X} as a chain of sparse stages: build, compose, sample exactly."""
+"""Channels P_{Y|X} as chains of sparse stages, which can be built, composed and sampled exactly."""
 
 from __future__ import annotations
 

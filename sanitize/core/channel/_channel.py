@@ -1,4 +1,4 @@
-"""P_{Y|X} as a chain of sparse stages: build, compose, sample exactly."""
+"""Channels P_{Y|X} as chains of sparse stages, which can be built, composed and sampled exactly."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Channel:
 
     @classmethod
     def merge(cls, labels: ArrayLike, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
-        """Deterministic channel that releases the group of a symbol; ``labels[x]`` is the group's number."""
+        """Deterministic channel that releases the group of each symbol; ``labels[x]`` is the number of the group."""
         groups = np.asarray(labels)
         if groups.ndim != 1 or not groups.size or not np.issubdtype(groups.dtype, np.integer):
             raise InvalidChannel("labels must have one whole number per symbol, the number of its group")
@@ -239,7 +239,7 @@ class Channel:
     def sample(
         self, codes: ArrayLike, rng: Randomness = None, *, start: int = 0, out: NDArray[Any] | None = None
     ) -> NDArray[Any]:
-        """Draw the released symbol of each row from exactly the distribution that reports measure.
+        """Draw the released symbol of each row, from exactly the distribution that reports measure.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class Channel:
 
     @classmethod
     def from_json(cls, text_or_path: str | os.PathLike[str]) -> Channel:
-        """Read `to_json`'s text or file; every invariant is checked again.
+        """Read a channel from the text or file of `to_json`; every invariant is checked again.
 
         Raises
         ------

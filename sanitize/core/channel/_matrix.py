@@ -25,7 +25,7 @@ from sanitize.errors import InvalidChannel, InvalidParameter
 
 
 def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") -> Vector:
-    """P(y|x) as a dense matrix (n_x, n_y) whose rows sum to 1.
+    """Return P(y|x) as a dense matrix (n_x, n_y) whose rows sum to 1.
 
     An array keeps its own floating-point entries, however small; a Channel gives the distribution that it samples.
 
@@ -116,7 +116,7 @@ class ReducedChannel:
 
     @property
     def _is_small(self) -> bool:
-        """True if the product of all stages may be one matrix."""
+        """True if the product of all stages is small enough for one matrix."""
         return len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS
 
     def entropies(self) -> Vector:

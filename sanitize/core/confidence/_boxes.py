@@ -51,7 +51,7 @@ _NOT_COUNTS = (
 
 
 def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vector, Vector]:
-    """Lower and upper ends of exact intervals for binomial probabilities [CP34].
+    """Return lower and upper ends of exact confidence intervals for binomial probabilities [CP34].
 
     Each end alone fails with probability at most ``level / 2``. A count of 0 has the lower end 0, which cannot fail,
     but the upper end still uses only half the level: with all of it, intervals would fail too often for probabilities
@@ -326,7 +326,7 @@ def ratio_bounds(low: Vector, high: Vector) -> Vector:
 
 
 def lift_excess(least: Vector, most: Vector, ratio: Vector, budget: Budget) -> Vector:
-    """Excess of symbols from bounds of their lifts, shape (n_s, k), and of their ratio, shape (k,)."""
+    """Excess of symbols over a budget, from bounds of their lifts, (n_s, k), and of the ratio of lifts, (k,)."""
     limits = check_kind(budget, "confidence=")
     if isinstance(limits, LDPBudget):
         over = excess_over(logs(ratio), limits.eps)

@@ -224,7 +224,7 @@ class ConfidenceSet:
         return cls(*arrays, confidence, sensitive, public, weighted)
 
     def scaled(self, factor: int) -> ConfidenceSet:
-        """Set for ``factor`` times as many rows with the same frequencies: an extrapolation."""
+        """Extrapolate to the set for ``factor`` times as many rows with the same frequencies."""
         rows = self._rows and replace(self._rows, repeats=self._rows.repeats * factor)
         return self._from_counts(self.counts * factor, self.confidence, self.sensitive, self.public, rows)
 
@@ -246,7 +246,7 @@ class ConfidenceSet:
         return bool(cells.all() and far.all() and prior.all())
 
     def merge(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:
-        """Set of the distributions of (S, group of X), exact for any grouping: bounds of a group are sums."""
+        """Set of the distributions of (S, group of X), exact for any grouping because bounds of a group are sums."""
         rows = self._rows and replace(self._rows, x=np.asarray(labels)[self._rows.x])
         sums: dict[str, Any] = {}
         for name in ("counts", "center", "lower", "upper"):

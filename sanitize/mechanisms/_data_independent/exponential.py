@@ -1,4 +1,4 @@
-"""The rank-exponential channel, calibrated to a capacity [WXH §4.3]."""
+"""Rank-exponential channel, calibrated to a capacity [WXH §4.3]."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def calibrate_exponential(k: int, capacity: float) -> float:
 def exponential_channel(
     n_symbols: int, *, capacity: float | None = None, rate: float | None = None, distance: Distance | ArrayLike = "line"
 ) -> Channel:
-    """Channel P(y|x) ∝ exp(-λ rank of y by distance from x): rows are permutations of one distribution [WXH Def. 15].
+    """Channel P(y|x) ∝ exp(-λ rank), with the rank of y by its distance from x [WXH Def. 15].
 
     Guarantee
     ---------

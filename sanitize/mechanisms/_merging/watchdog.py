@@ -1,4 +1,4 @@
-"""The watchdog mechanism: complete merging of high-risk symbols [ZDS §III]."""
+"""Watchdog mechanism, which merges all high-risk symbols [ZDS §III]."""
 
 from __future__ import annotations
 

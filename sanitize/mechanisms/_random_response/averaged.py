@@ -129,7 +129,7 @@ class BoundedPrice:
         return np.asarray(product(turning**2, self.within.joint.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
-        """Mask of simplices that may hold the lowest price of all, below the target.
+        """Mask of simplices that may contain the overall lowest price, below the target.
 
         A concave function on a face is least at a letter or on the border of the set, so a simplex inside the set
         cannot hold the minimum. In other simplices the price is at least its chord on the part that a tangent of the
@@ -200,7 +200,7 @@ def least_mixture(prices: Vector, over: Vector) -> Vector:
 
 
 class _Search:
-    """Posteriors found so far, their best mixture with its prices, and a lower bound on the loss."""
+    """Search for a response: posteriors found so far, their best mixture with its prices, and a bound on the loss."""
 
     def __init__(self, within: PosteriorSet, gap: float, loss: Loss, effort: Effort) -> None:
         self.within, self.gap, self.effort, self.rng = within, gap, effort, np.random.default_rng(0)
@@ -252,7 +252,7 @@ class _Search:
         return is_new
 
     def _start_points(self) -> Vector:
-        """Starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
+        """Return starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
         rng, (n_s, n), used = self.rng, self.within.lifts.shape, self.pool.matrix(self.mixture.chosen).toarray().T
         support = np.argsort(rng.random((_RANDOM * n, n)), axis=1) < n_s
         random = support * rng.dirichlet(np.ones(n), len(support))

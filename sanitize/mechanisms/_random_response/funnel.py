@@ -235,7 +235,7 @@ class Funnel:
         return self._take_worth(points, gap) and not self.effort.is_used(_DESCENTS)
 
     def _starts(self) -> Vector:
-        """Starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
+        """Return starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
         rng, (n_s, n), used = self.rng, self.lifts.shape, self.points[self.weights > 0]
         support = np.argsort(rng.random((_STARTS, n)), axis=1) < n_s
         random = support * rng.dirichlet(np.ones(n), _STARTS)

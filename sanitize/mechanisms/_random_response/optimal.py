@@ -256,7 +256,7 @@ def _limited_response(
     side_columns: str | Sequence[str] | ArrayLike | None,
     keep: Sequence[str] | None,
 ) -> RandomResponse:
-    """Response within bounds on each lift, or on the ratio of two lifts."""
+    """Find a response within bounds on each lift, or on the ratio of two lifts."""
     problem = Problem.from_request(joint, budget, gap, target, () if side_columns is None else side_columns)
     if keep is not None:
         if confidence is not None or problem.side is not None:

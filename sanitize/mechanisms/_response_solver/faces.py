@@ -70,7 +70,7 @@ class Price:
         return self.rate * (product(turning**2, self.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
-        """Mask of simplices that may hold the lowest price of all, below the target.
+        """Mask of simplices that may contain the overall lowest price, below the target.
 
         The concave part is at least its chord, the convex part of g is at least its tangent at the center, and the sum
         of both is least at a corner. At a minimum inside a face, the price is not concave along any line of the face.
@@ -122,7 +122,7 @@ class FacePrice(Protocol):
         """Increase of a squared length for a change of lifts, which decides where simplices are cut."""
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
-        """Mask of simplices that may hold the lowest price of all, below the target."""
+        """Mask of simplices that may contain the overall lowest price, below the target."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ class Simplices:
         return Simplices(*(np.concatenate(pair) for pair in pairs))
 
     def open(self, price: FacePrice, target: float) -> Simplices:
-        """Subset that may hold the lowest price of all, below the target."""
+        """Subset that may contain the overall lowest price, below the target."""
         return self.take(price.may_hold(self, target))
 
     def halves(self, price: FacePrice) -> tuple[Simplices, Vector, Vector]:

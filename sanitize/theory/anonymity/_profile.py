@@ -49,7 +49,7 @@ class AnonymityProfile(Told):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """Sentence with the measures, which names no symbol."""
+        """Sentence that states the measures and names no symbol."""
         return (
             f"Of rows alike in {', '.join(self.quasi_identifiers)} there are at least k = {self.k} "
             f"({percent(self.unique)} of rows stand alone); their sensitive values: l = {self.distinct_l} distinct "

@@ -114,11 +114,11 @@ class _OnePrior(_Database):
 
 @dataclass(frozen=True, eq=False)
 class DatabaseIdentifiability(_OnePrior):
-    """Identifiability of a database with a known prior: h^-1(D) = log(n/D - 1) + log(m-1) up to `largest` [WYZ Thm 1].
+    """Family of identifiability of a database with a known prior: h^-1(D) = log(n/D - 1) + log(m-1) [WYZ Thm 1].
 
-    The channel is E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]. It is ε-identifiable with
-    the least distortion h(ε), and has the least I(X;Y) at that distortion too [WYZ Lemma 4, Thm 2]. Its level of
-    differential privacy is ε + ε_X.
+    The formula holds for D up to `largest`. The channel is E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 +
+    (m-1)e**-ε)**n) [WYZ eq. 26]. It is ε-identifiable with the least distortion h(ε), and has the least I(X;Y) at that
+    distortion too [WYZ Lemma 4, Thm 2]. Its level of differential privacy is ε + ε_X.
 
     Parameters
     ----------
@@ -152,9 +152,10 @@ class DatabaseIdentifiability(_OnePrior):
 
 @dataclass(frozen=True, eq=False)
 class DatabaseMutualInformation(_OnePrior):
-    """Mutual information of a database with a known prior: H(X) - n h_b(D/n) - D log(m-1) up to `largest` [WYZ Thm 2].
+    """Family of mutual information of a database with a known prior: H(X) - n h_b(D/n) - D log(m-1) [WYZ Thm 2].
 
-    The channel is that of `DatabaseIdentifiability`. Beyond `largest`, `OptimalSibson` of order 1 computes the value.
+    The formula holds for D up to `largest`, with the channel of `DatabaseIdentifiability`. Beyond, `OptimalSibson` of
+    order 1 computes the value.
 
     Parameters
     ----------
@@ -189,12 +190,12 @@ class DatabaseMutualInformation(_OnePrior):
 
 @dataclass(frozen=True, eq=False)
 class DatabaseDP(_Database):
-    """Differential privacy of a database with known priors: h^-1(D) up to `largest` [WYZ Thm 1, sharpened].
+    """Family of differential privacy of a database with known priors: h^-1(D) [WYZ Thm 1, sharpened].
 
-    The identifiability function has the same values in this range. The channel is E_d, that of `UniformDP`, which has
-    this level and distortion under any prior. For independent records the value is known everywhere: see `PriorDP` and
-    `RecordsDP`. Given several priors, any of them may hold; mixtures of them may be added, since they do not change the
-    problem [ZB Lemma 5] and can only raise the lower bound.
+    The formula holds for D up to `largest`, where the identifiability function has the same values. The channel is E_d,
+    that of `UniformDP`, which has this level and distortion under any prior. For independent records the value is known
+    everywhere: see `PriorDP` and `RecordsDP`. Given several priors, any of them may hold; mixtures of them may be
+    added, since they do not change the problem [ZB Lemma 5] and can only raise the lower bound.
 
     Parameters
     ----------

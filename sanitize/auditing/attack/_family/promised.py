@@ -149,7 +149,7 @@ class AllColumns(KnownColumns):
     question = "Does everything else about a person reveal the sensitive value?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return the chance of ranking each target's sensitive value right; None if none is released."""
+        """Return each target's chance of its sensitive value being ranked right; None if no such value is released."""
         return scene.ranking_chance(_shares(scene.neighbours.secrets)) if scene.is_printed else None
 
 
@@ -160,7 +160,7 @@ class Classifier(KnownColumns):
     question = "Does a classifier trained on the release predict people in the data better?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return the chance of ranking each target's sensitive value right; None if none is released."""
+        """Return each target's chance of its sensitive value being ranked right; None if no such value is released."""
         return learn_ranks(scene, RELEASED, [True] * len(scene.columns)) if scene.is_printed else None
 
 
