@@ -128,7 +128,7 @@ def as_list(name: str, values: Iterable[T]) -> list[T]:
     try:
         return list(values)
     except TypeError:
-        raise InvalidParameter(f"{name} must be a list, as [value] for one, got {type(values).__name__}") from None
+        raise InvalidParameter(f"{name} must be a list, such as [value] for one, got {type(values).__name__}") from None
 
 
 def or_infinity(function: Callable[[float], float], value: float) -> float:

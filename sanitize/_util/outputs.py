@@ -370,7 +370,7 @@ def temporary_place() -> str:
     try:
         return tempfile.gettempdir()
     except OSError:
-        raise TargetError("there is no folder for temporary files that can be written to; name one in TMPDIR") from None
+        raise TargetError("no folder for temporary files can be written to; set TMPDIR to one that can") from None
 
 
 def hidden_name(path: Path, kind: str = "tmp") -> Path:
@@ -388,5 +388,5 @@ def writing(path: Path) -> Iterator[None]:
     except PermissionError:
         raise TargetError(f"{path.parent} may not be written to; nothing was written") from None
     except OSError as error:
-        reason = error.strerror or "its store refuses"  # Arrow's errors have no strerror and quote addresses
+        reason = error.strerror or "the storage refused"  # Arrow's errors have no strerror and quote addresses
         raise TargetError(f"{path.name} cannot be written ({reason}); nothing was written") from None

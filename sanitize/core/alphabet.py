@@ -78,7 +78,7 @@ class Alphabet:
         table = {name: [row[j] for row in rows] for j, name in enumerate(columns)}
         sorted_alphabet = Alphabet.from_table(table, columns)
         if len(sorted_alphabet) != len(rows):
-            raise InvalidParameter(f"symbols must be distinct: {len(rows)} given, {len(sorted_alphabet)} differ")
+            raise InvalidParameter(f"symbols must be distinct, got {len(rows)} of which {len(sorted_alphabet)} differ")
         self._set(columns, sorted_alphabet.levels, sorted_alphabet.codes)
 
     def _set(self, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> None:
@@ -123,7 +123,7 @@ class Alphabet:
                 level = orders[name]
                 rank = look_up(values, level)
                 if (rank == UNSEEN).any():
-                    raise ColumnError(f"column {name!r} holds a value outside its declared order", name)
+                    raise ColumnError(f"column {name!r} holds a value that its declared order lacks", name)
             else:
                 level, order = sort_values(values)
                 rank = np.argsort(order).astype(np.int32)
@@ -307,7 +307,7 @@ class Alphabet:
     def union(self, addend: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
         """Return the alphabet of the symbols of both, and the positions in it of this and of the other's symbols."""
         if self.columns != addend.columns:
-            raise ColumnError(f"alphabets of {self.columns} and {addend.columns} cannot be joined")
+            raise ColumnError(f"alphabets must have the same columns, got {self.columns} and {addend.columns}")
         levels, codes = [], []
         for j, name in enumerate(self.columns):
             a, b = self.levels[j], addend.levels[j]

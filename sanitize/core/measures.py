@@ -253,7 +253,7 @@ def dobrushin_coefficient(channel: Channel) -> float:
     """
     rows = np.unique(_rows(ReducedChannel.from_channel(check_channel(channel))), axis=0)
     if len(rows) * rows.size > 32 * CHANNEL_CELLS:
-        raise InvalidParameter(f"{len(rows)} rows are too many to compare any two of them")
+        raise InvalidParameter(f"{len(rows)} rows are too many to compare all pairs; use fewer symbols")
     return float(max(np.abs(rows - row).sum(axis=1).max() for row in rows)) / 2
 
 
@@ -285,7 +285,7 @@ def maximal_correlation(joint: JointDistribution, channel: Channel) -> float:
     masses, _ = _correlations(joint, channel)
     side = masses @ masses.T if len(masses) <= masses.shape[1] else masses.T @ masses
     if len(side) > _MOST_SIDE:
-        raise InvalidParameter(f"{len(side)} symbols are too many for their correlations")
+        raise InvalidParameter(f"{len(side)} symbols are too many for their correlations; bin or pool them first")
     values = np.linalg.eigvalsh(side)  # the largest correlation is 1, for constant functions
     return float(np.sqrt(np.clip(values[-2], 0.0, 1.0))) if len(values) > 1 else 0.0
 
@@ -334,7 +334,7 @@ def _correlations(joint: JointDistribution, channel: Channel) -> tuple[Vector, i
 def _rows(reduced: ReducedChannel) -> Vector:
     """Return the matrix P(y|state), shape (n_states, n_y)."""
     if reduced.n_states * reduced.most_symbols > CHANNEL_CELLS:
-        raise InvalidParameter(f"{reduced.n_states} symbols are too many for one matrix of release probabilities")
+        raise InvalidParameter(f"{reduced.n_states} symbols are too many for one dense matrix; bin or pool them first")
     return reduced.push(np.eye(reduced.n_states))
 
 

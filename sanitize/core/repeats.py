@@ -130,7 +130,7 @@ class _Repeats:
         reduced = ReducedChannel.from_channel(channel)
         n = reduced.n_states
         if n * max([stage.n_outputs for stage in reduced.stages], default=n) > CHANNEL_CELLS:
-            raise InvalidParameter(f"{n} symbols are too many to follow through repeated releases")
+            raise InvalidParameter(f"{n} symbols are too many for repeated releases; bin or pool them first")
         rows, classes = np.unique(reduced.push(np.eye(n)), axis=0, return_inverse=True)
         of_class = classes.ravel()[reduced.states]
         return cls(np.stack([np.bincount(of_class, row, len(rows)) for row in joint.pmf]), rows)

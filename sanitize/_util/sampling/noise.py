@@ -280,7 +280,7 @@ def random_words(source: Randomness) -> RandomWords:
     if hasattr(source, "words"):
         return source
     raise InvalidParameter(
-        "random_state takes None, an integer, a NoiseKey (32 bytes) or a NumPy Generator, not "
+        "random_state must be None, an integer, a NoiseKey (32 bytes) or a NumPy Generator, got "
         f"{'str' if isinstance(source, str) else type(source).__name__}"
     )
 
@@ -312,8 +312,8 @@ def noise_key(source: Randomness) -> bytes | None:
     if isinstance(words, NoiseKey):
         return words.key
     raise InvalidParameter(
-        f"noise of several releases must be independent, and a {type(source).__name__} may be a copy of one that draws "
-        "for another release: leave random_state at None, or give a new NoiseKey"
+        f"random_state must not be a {type(source).__name__}, because a copy of it could draw the same noise for "
+        "another release: leave random_state at None, or give a new NoiseKey"
     )
 
 

@@ -221,7 +221,7 @@ def _columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequence[str
     scale[scale == 0] = 1.0  # a column with one value, for which the regression has no solution
     level, codes = _levels(rows, hidden, outcome)
     if len(level) != 2:
-        raise InvalidParameter(f"the outcome {outcome!r} must have two values, it has {len(level)}")
+        raise InvalidParameter(f"the outcome {outcome!r} must have two values, got {len(level)}; group them first")
     two = _Block((outcome,), np.array([0.0, 1.0, np.nan])[codes][:, None], outcome in hidden.columns)
     return _Columns(names, ends.mean(axis=1), scale, tuple(parts), two)
 

@@ -79,7 +79,7 @@ def mean(
     plain_labels, codes = plain_cells(rows, tuple(name for name in plain_columns if name != column))
     labels, cells = _cells(hidden, column)
     if len(labels) * len(plain_labels) > 500:
-        raise InvalidParameter(f"{len(labels) * len(plain_labels)} means are too many; name fewer columns in by")
+        raise InvalidParameter(f"{len(labels) * len(plain_labels)} means are more than 500; name fewer columns in by")
 
     values = numbers(rows, hidden, column)
     n, n_means = rows.n_rows, len(labels) * len(plain_labels)
@@ -114,7 +114,7 @@ def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
     array, codes = (as_arrow(rows[column], column), None) if is_kept else hidden.level(column)
     if not is_numeric(array.type):
         raise ColumnError(
-            f"column {column!r} holds no numbers; its shares are in sanitize.auditing.analyze.table", column
+            f"column {column!r} holds no numbers; use sanitize.auditing.analyze.table for its shares", column
         )
     if is_kept:
         return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)

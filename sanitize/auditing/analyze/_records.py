@@ -110,7 +110,7 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
     lost = [name for name in printed if name in channel.inputs.columns and name not in table.names]
     if lost:
         raise ColumnError(
-            f"the table holds no column {lost[0]!r}, which this channel draws: rows are generated, or it was "
+            f"the table holds no column {lost[0]!r}, which this channel draws: the rows are generated, or it was "
             "dropped. Standard errors computed on generated rows are not valid, and none can be given: let the owner "
             "repeat the analysis on the raw table, or release a few columns of each row",
             lost[0],
@@ -129,7 +129,7 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
     if strange:
         raise ColumnError(
             f"{strange} of {len(codes)} rows hold values of {', '.join(printed)} that this channel does not write: "
-            "take the channel of this release, and cut numbers that were drawn inside bins into the bins it writes",
+            "take the channel of this release, and convert numbers that were drawn inside bins back to these bins",
             printed[0],
         )
     tuples, (cells,) = Tuples.from_alphabet(channel.inputs, [hidden])

@@ -170,8 +170,8 @@ def check(
     place = _places(symbols, joint.sensitive)
     if (place < 0).any():
         raise InvalidParameter(
-            "the sensitive columns hold symbols that the report does not know: give the columns of the report, "
-            f"{', '.join(report.sensitive)}, of the rows it was made for"
+            "sensitive holds symbols that are not in the report: give the report's sensitive columns, "
+            f"{', '.join(report.sensitive)}, for the rows that the report was made for"
         )
     attack = infer(
         table,

@@ -42,7 +42,7 @@ Codes: TypeAlias = NDArray[np.integer[Any]]
 
 # Positions of the three tables in all tuples and lists of this module.
 RELEASED, PEOPLE, OUTSIDERS = range(3)
-_NAMES = ("the release", "the source", "the outsiders")
+_NAMES = ("the release", "the raw table", "the table of outsiders")
 # Distance of two categories. Ranks of numbers lie between 0 and this, so that distances are whole numbers with exact
 # sums.
 APART = 1 << 18
@@ -273,9 +273,9 @@ class ComparedTables:
         # From 20 outsiders on, chance does not explain that all of them are rows of the raw table.
         if len(seen) >= 20 and (seen > 0).all() and (seen == 1).mean() > 1 / 2:
             raise InvalidParameter(
-                "every row of the outsiders is a row of the raw table too, and mostly of one person there; outsiders "
-                "are people who were set aside before the release was made: take them out of the raw table, or give "
-                "others"
+                "every row of the outsiders is a row of the raw table too, and mostly of a single person; outsiders "
+                "must be people who were set aside before the release was made: take them out of the raw table, or "
+                "give other people"
             )
 
 

@@ -204,8 +204,8 @@ def downstream(
         rows = "keep"
     elif fresh is None:
         raise InvalidParameter(
-            "give fresh=, rows of the source that were not released, or the sanitizer in place of its release, to be "
-            "fitted by fold: released rows depend on raw ones that a model is tested on"
+            "give fresh=, raw rows that were not released, or pass the sanitizer instead of its release, to be fitted "
+            "for each fold: released rows depend on the raw rows that models are tested on"
         )
     else:
         parts = [(raw, Table.from_native(released), Table.from_native(fresh))]
@@ -254,7 +254,7 @@ def _compare_models(
     require_columns(raw.names, names, "the raw table")
     require_columns(fresh.names, [*names, target], "the table of fresh rows")
     if not names:
-        raise ColumnError("there is no column to predict from")
+        raise ColumnError("there is no column to predict from; name columns other than the target")
     answers, question = _Answers.learn(raw, target)
     is_printed = target in released.names
     aligned = aligned and released.n_rows == raw.n_rows
@@ -331,7 +331,7 @@ class _Levels:
         if arrow.null_count == len(arrow):
             return np.full(len(arrow), self.missing)
         if not is_ordered(arrow.type, self.name):
-            raise ColumnError(f"column {self.name!r} is {arrow.type}, and held numbers or dates before", self.name)
+            raise ColumnError(f"column {self.name!r} held numbers or dates before, now {arrow.type}", self.name)
         numbers, is_missing = as_ordered(arrow, self.name)
         return np.where(is_missing, self.missing, np.searchsorted(self.values[1:], numbers, side="right"))
 
@@ -359,7 +359,7 @@ class _Answers:
             middle = int(np.searchsorted(np.cumsum(present), present.sum() / 2))
             return cls(levels, min(middle, len(present) - 2), 2), f"whether {target!r} is above its median"
         if len(present) > most:
-            raise InvalidParameter(f"target {target!r} has {len(present)} values, at most {most}; group them first")
+            raise InvalidParameter(f"target {target!r} has {len(present)} values, more than {most}; group them first")
         return cls(levels, None, levels.n_levels), f"{target!r}"
 
     def encode(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.int32]:
@@ -378,7 +378,7 @@ def _encode_table(table: Mapping[str, Any], encoders: list[_Levels], *, printed:
 def _row_levels(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) -> NDArray[np.intp]:
     """Return the level of each row in one column; refuse a release whose values are labels."""
     name = encoder.name
-    labels = f"the release writes {name!r} in another way than the raw table has it, which no model can compare"
+    labels = f"the release writes column {name!r} in another form than the raw table; leave it out of columns"
     try:
         codes = encoder.encode(table[name])
     except ColumnError as error:

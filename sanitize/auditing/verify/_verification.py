@@ -120,9 +120,9 @@ class Verification(Declared, frozen=True):
         try:
             verification = read(cls, {name: value for name, value in saved.items() if name not in {*_SCHEMA, "ok"}})
         except SchemaError as error:
-            raise SourceError(f"the verification is damaged, or another program's: {error}") from None
+            raise SourceError(f"the verification is damaged, or was not written by sanitize verify: {error}") from None
         if saved.get("ok") is not verification.ok:
-            raise SourceError("the verification's verdict contradicts its checks")
+            raise SourceError("the verdict of the verification contradicts its checks; run sanitize verify again")
         return verification
 
     def __str__(self) -> str:

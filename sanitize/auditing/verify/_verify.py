@@ -284,12 +284,12 @@ def verify_file(
     check_row_order(kept_order)
     if isinstance(sanitizer, SavedRelease) and (receipt is None or statement is not None):
         raise InvalidParameter(
-            "the rows of a saved release are drawn again by its receipt, and have no statement: give receipt=, and no "
-            "statement="
+            "a saved release is verified by its receipt and has no statement: give receipt=, and leave statement= "
+            "out"
         )
     receipt = policy.receipt if receipt is None and policy is not None else receipt
     if against and receipt is None:
-        raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
+        raise InvalidParameter("against= compares other receipts with the receipt of this release; give receipt= too")
     with contextlib.ExitStack() as stack:
         written, table = (
             stack.enter_context(open_source(describe_release(released))),

@@ -66,7 +66,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         is_learned = isinstance(edges, LearnedEdges)
         bins = cls(column, cls.with_ends(numbers.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
         if bins.whole and bins.whole_range[0] > bins.whole_range[1]:
-            raise InvalidParameter(f"bins of {column!r} contain no whole number, and the column has only whole numbers")
+            raise InvalidParameter(f"bins of {column!r} contain no whole number, but the column holds integers")
         return bins
 
     @classmethod

@@ -361,7 +361,7 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
         return budget
     if len(sensitive.columns) > 1:
         names = ", ".join(map(repr, sensitive.columns))
-        raise InvalidBudget(f"limits by value need one sensitive column, got {names}; make one column of them")
+        raise InvalidBudget(f"limits by value need one sensitive column, got {names}; combine them into one")
     column, n = sensitive.columns[0], len(sensitive)
 
     def order_limits(name: str, side: _Times) -> list[float]:

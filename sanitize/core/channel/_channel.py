@@ -147,7 +147,7 @@ class Channel:
         """
         dense = doubles(matrix, InvalidChannel("a channel matrix holds numbers (n_x, n_y), in rows of one length"))
         if dense.ndim != 2 or not dense.size:
-            raise InvalidChannel(f"a channel matrix has shape (n_x, n_y) with entries, got {dense.shape}")
+            raise InvalidChannel(f"a channel matrix must have the shape (n_x, n_y) with entries, got {dense.shape}")
         n_x, n_y = dense.shape
         stage = Stage.from_probabilities(
             np.arange(0, n_x * n_y + 1, n_y), np.tile(np.arange(n_y), n_x), dense.ravel(), n_y
@@ -187,7 +187,7 @@ class Channel:
         if self.n_inputs * self.n_outputs > DENSE_CELLS:
             raise InvalidChannel(
                 f"a dense matrix of {self.n_inputs} x {self.n_outputs} is too large; "
-                "work with .stages, joint.push(channel) or .sample"
+                "use .stages, joint.push(channel) or .sample"
             )
         return self.sparse_matrix().toarray()
 

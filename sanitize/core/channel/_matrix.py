@@ -159,7 +159,7 @@ class ReducedChannel:
         else:
             split = self._decompose() if part_stages(self.stages) is None else None
             if split is None or len(np.unique(split[1])) > 1 or len(np.unique(split[2])) > 1:
-                raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
+                raise InvalidParameter("the log-ratio of this channel needs too large a matrix; use fewer symbols")
             matrix, weight, long_row, rows = split
             base = weight[0] * rows[[long_row[0]]].toarray().ravel()
         top, bottom = base + matrix.max(axis=0).toarray(), base + matrix.min(axis=0).toarray()

@@ -99,7 +99,7 @@ def certified_random_response(
     k = len(joint.public)
     if members.shape[1] != k:
         raise InvalidParameter(
-            f"members must have one row for each of the {k} cells of the distribution, got {members.shape}"
+            f"members must have one column for each of the {k} cells of the distribution, got {members.shape}"
         )
     variance = noise.variance if noise else 0.0
     power = PowerModel.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
@@ -145,7 +145,7 @@ def check_counts(
     k = joint.pmf.shape[1]
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
         raise InvalidParameter(
-            f"counts must have one row for each of the {k} cells of the distribution, got {design.shape}"
+            f"design and fresh must have the shape {joint.pmf.shape} of joint, got {design.shape} and {fresh.shape}"
         )
     if k > most_cells:
         raise InvalidParameter(f"with confidence= there are at most {most_cells} cells, got {k}; lower n_classes")

@@ -127,7 +127,7 @@ def gaussian_channel(
     x = _values(values)
     epsilon = nats("capacity", capacity)
     if epsilon < NOTHING:
-        raise InvalidParameter("capacity must be > 0: at 0 no finite noise suffices, so release nothing")
+        raise InvalidParameter("capacity must be > 0, because no finite noise is enough at 0; release nothing instead")
     step = check_number("step", step, "be a finite number > 0", lambda value: 0 < value < math.inf)
     reach = check_number("reach", reach, "be a finite number >= 0", lambda value: 0 <= value < math.inf)
     # With more known values than this the whole interval is used, which needs barely more noise.

@@ -69,7 +69,7 @@ def average_response(
     budget = limits_for(budget, joint.sensitive)
     limits = budget.limits or budget_in_nats(math.inf, math.inf)
     if min(tightest_limit(limits.lower), tightest_limit(limits.upper)) == 0:
-        raise InvalidBudget("limits of 1 cannot be combined with an average: give the LiftBudget alone")
+        raise InvalidBudget("limits of 1 cannot be combined with an average; give the LiftBudget alone")
     posteriors = PosteriorSet.from_budget(joint, budget)
     problem = Problem(joint, budget_in_nats(math.inf, math.inf), positive("gap", gap), loss)
     if not (budget.excess(joint) > 0).any():

@@ -64,7 +64,7 @@ class Loss:
         distribution = doubles(target, error)
         if distribution.ndim != 2 or distribution.shape[1] != n_symbols:
             raise InvalidParameter(
-                f"target must be P(t|x), one column for each of the {n_symbols}, got shape {distribution.shape}"
+                f"target must be P(t|x), one column for each of the {n_symbols} symbols, got shape {distribution.shape}"
             )
         if not ((distribution >= 0).all() and (np.abs(distribution.sum(axis=0) - 1) <= PROBABILITY_SUM).all()):
             raise InvalidParameter("target must be P(t|x): every column must be >= 0 and sum to 1")

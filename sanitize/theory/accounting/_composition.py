@@ -115,14 +115,14 @@ def compose(*channels: Channel | ArrayLike | Any) -> Vector:
     [0.0, 0.0, 0.6931]
     """
     if not channels:
-        raise InvalidChannel("channels: at least one channel is needed, got none")
+        raise InvalidChannel("channels must hold at least one channel, got none")
     kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
     n_x = len(kernels[0])
     for j, kernel in enumerate(kernels):
         if len(kernel) != n_x:
             raise InvalidChannel(f"channel {j + 1} has {len(kernel)} inputs, the first has {n_x}; they must agree")
     if n_x * math.prod(kernel.shape[1] for kernel in kernels) > DENSE_CELLS:
-        raise InvalidChannel(f"channels: the product of {len(kernels)} channels would be too large for a matrix")
+        raise InvalidChannel(f"channels have too large a product for a matrix; compose fewer than {len(kernels)}")
     return row_products(kernels)
 
 

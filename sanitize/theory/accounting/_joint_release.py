@@ -96,7 +96,7 @@ def check_outputs(shape: tuple[int, ...]) -> None:
     """Refuse tuples with too many combinations of symbols for their distribution to fit in memory."""
     if math.prod(shape) > _MAX_OUTPUTS:
         raise InvalidParameter(
-            f"channels release {math.prod(shape)} tuples, more than {_MAX_OUTPUTS}; measure fewer at once"
+            f"channels release {math.prod(shape)} tuples, more than {_MAX_OUTPUTS}; measure fewer columns at once"
         )
 
 

@@ -221,7 +221,7 @@ class DatabaseDP(_Database):
 
     def _check_closed_form(self, distortion: float) -> float:
         if math.isinf(self.threshold):  # some databases need not be distinguished, so the value may differ from h^-1(0)
-            raise InvalidParameter("some prior must have positive entries only for the closed form; bounds need not")
+            raise InvalidParameter("some prior must be positive everywhere for the closed form; use bounds instead")
         return super()._check_closed_form(distortion)
 
     def bounds(self, distortion: float) -> PrivacyInterval:

@@ -120,7 +120,7 @@ class _Program(Tradeoff):
     def _make_optimal(self, measurement: tuple[Vector, float] | None) -> OptimalChannel:
         """Return a channel with its measured level and distortion; refuse if no channel was found."""
         if measurement is None:
-            raise InvalidParameter("the level must be larger for doubles: no channel measured within it")
+            raise InvalidParameter("level must be larger: no channel within it was found in double precision")
         channel, level = measurement
         return OptimalChannel(level, self._problem.distortion(channel), channel)
 
@@ -175,8 +175,8 @@ class OptimalDP(_Program):
                 > aim * (1 + _REPAIR) + _REPAIR_UNITS
             ):
                 raise InvalidParameter(
-                    f"level must be small enough for doubles at these neighbours, got {level:.12g}: no private channel "
-                    "found within 1e-6 of the optimum"
+                    f"level must be smaller for these neighbours, got {level:.12g}: in double precision no private "
+                    "channel was found within 1e-6 of the optimum"
                 )
             pure = partial(fill_rows, problem, joint, weights=weights, steps=steps)
         measure = partial(dp_level, delta=delta, neighbours=self.neighbours)

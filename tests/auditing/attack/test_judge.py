@@ -691,7 +691,7 @@ def nothing(table):
 
 BAD = {
     "an empty release": (lambda t: nothing(t), lambda t: t, {}, "the release has no rows"),
-    "an empty source": (lambda t: t, nothing, {}, "the source has no rows"),
+    "an empty source": (lambda t: t, nothing, {}, "the raw table has no rows"),
     "other columns": (
         lambda t: t[["secret"]].assign(other=1),
         lambda t: t,
@@ -722,7 +722,7 @@ BAD = {
         {},
         "more than one column 'town1'",
     ),
-    "no secret": (lambda t: t, lambda t: t.drop(columns="secret"), {}, "the source: no column 'secret'"),
+    "no secret": (lambda t: t, lambda t: t.drop(columns="secret"), {}, "the raw table: no column 'secret'"),
     "a public column that is not there": (
         lambda t: t,
         lambda t: t,
@@ -755,8 +755,8 @@ def test_outsiders_of_another_kind_are_refused():
     table, others = split(0)
     for wrong, words in (
         (others.assign(number0="SECRET_text"), "column 'number0'"),
-        (others.drop(columns="town1"), "the outsiders: no column 'town1'"),
-        (others[:0], "the outsiders has no rows"),
+        (others.drop(columns="town1"), "the table of outsiders: no column 'town1'"),
+        (others[:0], "the table of outsiders has no rows"),
     ):
         with pytest.raises(ColumnError, match=words) as caught:
             judge(table, table, outsiders=wrong, sensitive="secret")
