@@ -284,8 +284,7 @@ def verify_file(
     check_row_order(kept_order)
     if isinstance(sanitizer, SavedRelease) and (receipt is None or statement is not None):
         raise InvalidParameter(
-            "a saved release is verified by its receipt and has no statement: give receipt=, and leave statement= "
-            "out"
+            "a saved release is verified by its receipt and has no statement: give receipt=, and leave statement= out"
         )
     receipt = policy.receipt if receipt is None and policy is not None else receipt
     if against and receipt is None:
