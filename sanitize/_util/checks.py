@@ -155,7 +155,7 @@ def non_negative(name: str, value: object) -> float:
     Raises
     ------
     InvalidParameter
-        If it is not one.
+        If the value does not meet this condition.
     """
     return check_number(name, value, "be a number >= 0 (inf is allowed)", lambda amount: amount >= 0)
 
@@ -166,7 +166,7 @@ def positive(name: str, value: object) -> float:
     Raises
     ------
     InvalidParameter
-        If it is not one.
+        If the value does not meet this condition.
     """
     return check_number(name, value, "be a number > 0", lambda amount: amount > 0)
 
@@ -177,7 +177,7 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
     Raises
     ------
     InvalidDistribution
-        If it is not one.
+        If the value does not meet this condition.
     """
     p = doubles(prior, InvalidDistribution(f"{name} must be a vector of probabilities"))
     if p.ndim != 1 or not p.size:
@@ -191,7 +191,7 @@ def check_probabilities(p: Vector, name: str, advice: str = "") -> Vector:
     Raises
     ------
     InvalidDistribution
-        If it is not one.
+        If the value does not meet this condition.
     """
     if not np.isfinite(p).all() or (p < 0).any():
         raise InvalidDistribution(f"{name} must have finite entries >= 0")
@@ -208,7 +208,7 @@ def nats(name: str, value: object) -> float:
     Raises
     ------
     InvalidParameter
-        If it is not one.
+        If the value does not meet this condition.
     """
     return check_number(name, value, "be a number of nats >= 0 (inf is allowed)", lambda amount: amount >= 0)
 
@@ -219,6 +219,6 @@ def probability(name: str, value: object) -> float:
     Raises
     ------
     InvalidParameter
-        If it is not one.
+        If the value does not meet this condition.
     """
     return check_number(name, value, "lie in [0, 1]", lambda amount: 0 <= amount <= 1)

@@ -153,7 +153,7 @@ def clip(text: str, limit: int) -> str:
 def shorten_pieces(pieces: Iterable[str], limit: int) -> str:
     """Join pieces; an ellipsis replaces the last ones if they take more than ``limit`` cells.
 
-    A combining mark counts as one cell here, so that no name can pile up thousands of them.
+    A combining mark counts as one cell here, so that a name with thousands of marks is cut off too.
     """
     parts: list[str] = []
     used = 0

@@ -128,7 +128,7 @@ class Alphabet:
                 level, order = sort_values(values)
                 rank = np.argsort(order).astype(np.int32)
             levels.append(level)
-            codes.append(np.append(rank, np.int32(len(level)))[column_codes])  # the last serves MISSING
+            codes.append(np.append(rank, np.int32(len(level)))[column_codes])  # the last entry is for MISSING
             _same_length(codes[0], codes[-1], name)
         return cls._from_rows(columns, levels, np.stack(codes, axis=1))[0]
 
@@ -210,7 +210,7 @@ class Alphabet:
         n_prefixes = 1
         for name, level, keys in zip(self.columns, self.levels, self._steps, strict=True):
             values, codes = factorize(table[name], name)
-            column = np.append(look_up(values, level), np.int32(len(level)))[codes]  # the last serves MISSING
+            column = np.append(look_up(values, level), np.int32(len(level)))[codes]  # the last entry is for MISSING
             prefix = np.zeros(len(column), np.int64) if prefix is None else prefix
             _same_length(prefix, column, name)
             size = len(level) + 1

@@ -174,7 +174,7 @@ def kl_from_dp(eps: float) -> Bound:
     Parameters
     ----------
     eps : float
-        In nats, >= 0.
+        Value in nats, >= 0.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def total_variation_from_kl(divergence: float) -> float:
     Parameters
     ----------
     divergence : float
-        In nats, >= 0.
+        Value in nats, >= 0.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def mutual_information_from_dp(eps: float) -> float:
     Parameters
     ----------
     eps : float
-        In nats, >= 0.
+        Value in nats, >= 0.
 
     Examples
     --------

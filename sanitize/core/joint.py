@@ -218,7 +218,7 @@ class ContingencyTable:
 class JointDistribution:
     """Distribution of (S, X) or (S, Y): probabilities sum to 1 and every symbol has positive probability.
 
-    Cells may be zero: an empty cell has lift 0 and log-lift -inf, which is a value like any other.
+    Cells may be zero: an empty cell has lift 0 and log-lift -inf, which are valid values.
 
     Parameters
     ----------

@@ -133,9 +133,9 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
     Parameters
     ----------
     joint : JointDistribution
-        Of (S, Y).
+        Distribution of (S, Y).
     u : float
-        In nats.
+        Level of max-log-lift, in nats.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def pml_quantile(joint: JointDistribution, delta: float) -> float:
     Parameters
     ----------
     joint : JointDistribution
-        Of (S, Y).
+        Distribution of (S, Y).
     delta : float
         δ, from 0 to 1.
 

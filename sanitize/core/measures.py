@@ -147,7 +147,7 @@ def _renyi_information(joint: JointDistribution, alpha: float, tilt: NDArray[np.
         log_lifts = np.log(lifts)
     # Nearer to order 1 than this, the plain formula loses digits to cancellation.
     if order > 0.5:
-        # In logs, because a large order underflows the weight of a rare s whose lift is large.
+        # Computed in logs, because for a large order the weight of a rare s with a large lift underflows.
         log_weights = np.log(joint.p_s) + order * tilt
         norms = logsumexp(log_weights[:, None] + alpha * log_lifts, axis=0) - logsumexp(log_weights)
         return max(0.0, alpha / order * float(logsumexp(norms / alpha, b=joint.p_x)))

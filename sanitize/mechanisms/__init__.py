@@ -2,7 +2,7 @@
 
 import lazy_loader
 
-# Files are loaded when a name of theirs is first used: a release on the command line needs few of them.
+# Each file is loaded when one of its names is first used, because a command-line release needs few of them.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # Names in the stub that are not public: helpers for other packages, and types that calls return.

@@ -15,7 +15,7 @@ class Status(StrEnum):
     """Reason why a search ended, from best to worst."""
 
     OPTIMAL = "optimal"  # the gap was closed
-    STALLED = "stalled"  # rounding keeps the gap open
+    STALLED = "stalled"  # rounding kept the gap open
     EFFORT = "effort"  # the effort was used up, or would be far from enough
     TIME_LIMIT = "time_limit"
     INTERRUPTED = "interrupted"

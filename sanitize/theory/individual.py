@@ -82,11 +82,11 @@ def individual_channel_capacity(
     n_records, n_symbols : int
         Records n, and symbols m of one record: n_x = m**n.
     sizes : sequence of int
-        Instead, the number of symbols of each record; n_x is their product.
+        Number of symbols of each record, instead of ``n_records`` and ``n_symbols``; n_x is their product.
     group : int
         Size k of the group, 1 to n.
     tol : float
-        Wanted gap in nats, > 0.
+        Requested gap in nats, > 0.
     max_nodes : int
         Largest number of channels to examine for each group, >= 1. If it is not enough, the bracket is wider than
         ``tol`` but still valid.
@@ -182,9 +182,9 @@ def mi_dp(
     n_records, n_symbols : int
         Records n, and symbols m of one record: n_x = m**n.
     sizes : sequence of int
-        Instead, the number of symbols of each record; n_x is their product.
+        Number of symbols of each record, instead of ``n_records`` and ``n_symbols``; n_x is their product.
     tol : float
-        Wanted gap in nats, > 0.
+        Requested gap in nats, > 0.
 
     Returns
     -------

@@ -32,7 +32,7 @@ def effective_rows(released: Any, channel: Channel | str | os.PathLike[str]) -> 
     released : pandas or polars DataFrame, or pyarrow Table
         Released rows, with all columns that the channel prints.
     channel : Channel, or path or text of `Channel.to_json`
-        The channel they went through, ``sanitizer.channel_``.
+        Channel that the rows went through, ``sanitizer.channel_``.
 
     Raises
     ------

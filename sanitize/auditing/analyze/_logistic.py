@@ -48,7 +48,7 @@ def logistic(
     released : pandas or polars DataFrame, or pyarrow Table
         Released rows, with all columns that the channel prints.
     channel : Channel, or path or text of `Channel.to_json`
-        The channel they went through, ``sanitizer.channel_``.
+        Channel that the rows went through, ``sanitizer.channel_``.
     outcome : str
         Column with two values; coefficients are for the log-odds of the larger value.
     predictors : str or list of str

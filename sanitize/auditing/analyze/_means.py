@@ -47,7 +47,7 @@ def mean(
     by : str or list of str, optional
         Columns; each combination of their values (cell) gets its own mean.
     confidence : float
-        Of each interval, between 0 and 1.
+        Confidence of each interval, between 0 and 1.
 
     Returns
     -------

@@ -100,11 +100,11 @@ def table(
     released : pandas or polars DataFrame, or pyarrow Table
         Released rows, with all columns that the channel prints.
     channel : Channel, or path or text of `Channel.to_json`
-        The channel they went through, ``sanitizer.channel_``.
+        Channel that the rows went through, ``sanitizer.channel_``.
     columns : str or list of str
         Columns of the table: columns that went through the channel, or columns kept unchanged.
     confidence : float
-        Of each interval, between 0 and 1.
+        Confidence of each interval, between 0 and 1.
 
     Returns
     -------

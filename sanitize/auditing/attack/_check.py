@@ -125,9 +125,9 @@ def check(
     false_alarm : float
         Accepted chance of a false alarm.
     estimator : scikit-learn classifier, optional
-        The adversary's; by default the mixture of `infer`.
+        Classifier of the adversary; by default the mixture of `infer`.
     columns : list of str, optional
-        The columns she uses; all by default.
+        Columns that she uses; by default all columns.
     rows : {"shuffle", "keep"}
         ``keep`` if the release keeps the order of the rows; their positions are then features.
     cv : int

@@ -61,7 +61,7 @@ def infer(
         The default is a mixture of the constant guess, logistic regression, a tree, and the frequencies of S for each
         released tuple, with weights learned on a quarter of the training rows.
     columns : list of str, optional
-        The columns she uses; all by default.
+        Columns that she uses; by default all columns.
     rows : {"shuffle", "keep"}
         ``keep`` if the release keeps the order of the rows; their positions are then features.
     numeric : {"symbols", "numbers"}

@@ -38,7 +38,7 @@ class LeaveOneOut:
     bias : float
         Largest excess of the expected gain over I(S;Y), log((n - 1 + |S|) / n).
     columns : tuple of str
-        Released columns she saw.
+        Released columns that she saw.
     confidence : float
     n_rows, n_tuples : int
         Numbers of rows and of distinct tuples among them.
@@ -90,7 +90,7 @@ def leave_one_out(
     sensitive : array-like of shape (n_rows,), or frame of n_rows
         True S of the same rows, in the same order. Several columns are one tuple.
     columns : list of str, optional
-        The columns she uses; all by default.
+        Columns that she uses; by default all columns.
     confidence : float
         Confidence of the interval.
 

@@ -25,7 +25,7 @@ class Differences:
     Attributes
     ----------
     people, outsiders : ndarray of float
-        Means of each kind of targets.
+        Means over each kind of targets.
     low, high : ndarray of float
         Ends of the intervals of the differences.
     chance : ndarray of float

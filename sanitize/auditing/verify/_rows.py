@@ -136,7 +136,7 @@ def check_rows(
     ----------
     source, released : Source
     release : FittedRelease
-        Designed again from the source.
+        Release, designed again from the source.
     counts : ContingencyTable
         Counts of the source.
     rows : {"shuffle", "keep"}

@@ -142,7 +142,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         ends = [*(min(math.ceil(edge), largest + 1) for edge in self.edges[1:-1]), largest + 1]
         sizes = [max(end - begin, 1) for begin, end in zip(begins, ends, strict=True)]
         upper, lower = (np.array(half, np.uint64) for half in zip(*(divmod(n, 1 << 32) for n in sizes), strict=True))
-        # Sums wrap around, so that one type serves negative numbers and those above the signed ones.
+        # Sums wrap around, so one type serves both negative numbers and numbers above the signed range.
         begin = np.array([begin % (1 << 64) for begin in begins], np.uint64)
 
         def draw_block(codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
@@ -168,7 +168,7 @@ class Grid(Bins, frozen=True, tag="grid"):
     """Grid of declared points within declared bounds; each value becomes the nearest point after clipping."""
 
     values: tuple[Finite, ...]
-    prints_labels: ClassVar[bool] = True  # the points themselves
+    prints_labels: ClassVar[bool] = True  # labels are the points themselves
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -188,7 +188,7 @@ class Grid(Bins, frozen=True, tag="grid"):
             raise InvalidParameter(f"bounds of {column!r} must be a pair (low, high), got {bounds!r}") from None
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InvalidParameter(f"bounds of {column!r} must be finite with low < high, got {bounds!r}")
-        whole = Bins.from_edges(column, (low, high), values.type).whole  # refuses what is not numeric
+        whole = Bins.from_edges(column, (low, high), values.type).whole  # refuses other types
         if step is None:
             step = (high - low) / (whole_number("points", points, 2) - 1)
             step = math.ceil(step - 1e-9) if whole else step

@@ -51,7 +51,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
             require(self.whole and not self.edges and not self.learned, "has no edges of its own", "step")
             return
         super().__post_init__()
-        # The years that a double of seconds and Python's calendar both hold.
+        # Years that both Python's calendar and a double of seconds can represent.
         is_whole = self.whole and all(abs(edge) < 1e15 and edge % 1 == 0 for edge in self.edges)
         require(is_whole, "must be whole seconds", "edges")
 
@@ -61,7 +61,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         if step not in STEPS:
             listed = ", ".join(map(repr, STEPS))
             raise InvalidParameter(f"bins of {column!r} must be edges, or one of {listed}")
-        as_seconds(values[:0], column)  # refuses what holds no dates
+        as_seconds(values[:0], column)  # refuses other types
         return cls(column, (), learned=False, whole=True, step=step)
 
     @classmethod
@@ -131,12 +131,12 @@ def holds_dates(dtype: pa.DataType) -> bool:
 def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], Mask]:
     """Return whole seconds since 1970 of each row, rounded down, in UTC, and a mask of missing rows, which get 0.
 
-    Text is read as ISO 8601, as CSV files have it.
+    Text, as in CSV files, is read as ISO 8601.
 
     Raises
     ------
     ColumnError
-        If the column holds no dates.
+        If the column does not hold dates.
     """
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)

@@ -59,7 +59,7 @@ class Joined(Bins, frozen=True, tag="joined"):
         levels, codes = factorize(values, self.column)
         name_of = {value: name for name, members in self.groups.items() for value in members}
         texts = [name_of.get(_text(value), _text(value)) for value in python_values(levels, self.column)]
-        texts.append(name_of.get(MISSING_TEXT, ""))  # the last serves missing values
+        texts.append(name_of.get(MISSING_TEXT, ""))  # the last entry is for missing values
         names = list(dict.fromkeys(texts))
         places = np.array([names.index(text) for text in texts], np.int32)[codes]
         missing = None if MISSING_TEXT in name_of else pa.array(codes < 0).to_numpy(zero_copy_only=False)

@@ -75,7 +75,7 @@ def chi2_lift_inverse_bound(lower: float, upper: float) -> Bound:
         return Bound(math.inf, math.inf)
     rise = expm1(upper) if a <= 0.5 else min(expm1(upper), 1 / (1 - 2 * d) if d < 0.5 else math.inf)
     top = 1 + rise
-    # (1-a)(t-1)(a+(1-a)t)/(a t)**2, divided through by t and by a, so that t = inf and tiny a are values.
+    # (1-a)(t-1)(a+(1-a)t)/(a t)**2, divided through by t and by a, so that it is defined for t = inf and tiny a.
     share = 1.0 if math.isinf(rise) else rise / top
     return Bound(share * (d / a) * ((a / top + d) / a), expm1(lower) * expm1(lower))
 

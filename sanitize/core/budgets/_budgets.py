@@ -567,7 +567,7 @@ class L1LiftBudget(AveragedBudget):
 class Chi2LiftBudget(AveragedBudget):
     """Limit (e**upper - 1)**2 on the chi2-lift and (e**lower - 1)**2 on the chi2-lift-inverse [ZDS §VI-B].
 
-    ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for each lift.
+    ``limits``, an optional `LiftBudget` (for all values or by sensitive value), also limits each single lift.
 
     Examples
     --------
@@ -590,7 +590,7 @@ class Chi2LiftBudget(AveragedBudget):
 class AlphaLiftBudget(AveragedBudget):
     """Limit e**upper on the α-lift and e**lower on the α-lift-inverse, for alpha > 1 [ZDS §VI-B].
 
-    ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for each lift.
+    ``limits``, an optional `LiftBudget` (for all values or by sensitive value), also limits each single lift.
 
     Examples
     --------

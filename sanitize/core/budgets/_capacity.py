@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 class CapacityBudget:
     """Limit on the capacity of the channel from X to Y: information privacy for every prior [WXH Def. 6].
 
-    A capacity is a figure of the whole channel, not of one released symbol, so a report measures it from the
-    channel itself: the upper end max_x KL(P(y|x) || q) of a certified bracket, for the best output distribution q
-    found. By data processing I(S;Y) is then at most ``nats`` whatever S and its distribution. Every released symbol
-    carries the same excess.
+    A capacity belongs to the whole channel, not to one released symbol, so a report measures it from the channel
+    itself: as the upper end max_x KL(P(y|x) || q) of a certified bracket, for the best output distribution q found. By
+    data processing, I(S;Y) is then at most ``nats`` for every S and its distribution. Every released symbol carries the
+    same excess.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class MutualInformationBudget(MeanBudget):
     Parameters
     ----------
     upper : float
-        In nats, >= 0; inf for no bound.
+        Limit in nats, >= 0; inf for no bound.
 
     Examples
     --------
@@ -267,7 +267,7 @@ class MaximalLeakageBudget(MeanBudget):
     Parameters
     ----------
     upper : float
-        In nats, >= 0; inf for no bound.
+        Limit in nats, >= 0; inf for no bound.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 import lazy_loader
 
-# Files are loaded when a name of theirs is first used.
+# Each file is loaded when one of its names is first used.
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = ["amplitude_capacity", "awgn_capacity", "channel_capacity", "dp_information_bound"]

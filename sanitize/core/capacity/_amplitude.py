@@ -47,16 +47,16 @@ _MOST_KNOWN = 4096
 def amplitude_capacity(amplitude: float, tol: float = 1e-9) -> AmplitudeCapacity:
     """Capacity max I(X; X + Z) over distributions of |X| <= A, with Z standard normal, in nats [Smith].
 
-    For noise of variance N and a query of half-range T, use A = T / sqrt(N). [WXH Cor. 6] prints
-    log(1 + A^2)/2 as an equality; **corrected**: that is an upper bound only, reached by an input bounded in
-    power, and the true capacity is 97 % of it at A = 1 and 76 % at A = 10.
+    For noise of variance N and a query of half-range T, use A = T / sqrt(N). [WXH Cor. 6] prints log(1 + A^2)/2 as an
+    equality; **corrected**: that is an upper bound only, attained by an input bounded in power, and the true capacity
+    is 97 % of it at A = 1 and 76 % at A = 10.
 
     Parameters
     ----------
     amplitude : float
         A, between 0 and 40.
     tol : float
-        Width of the bracket asked for, in nats, > 0. The bracket returned always holds; it may be wider
+        Requested width of the bracket, in nats, > 0. The bracket returned always holds; it may be wider
         than ``tol`` where doubles allow no better (1e-12; 1e-8 for amplitudes above 17).
 
     Returns
@@ -164,7 +164,7 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
     points : array-like of shape (k,)
         Possible values of X, in units of the noise's standard deviation; finite and distinct.
     tol : float
-        Width of the bracket asked for, in nats, > 0.
+        Requested width of the bracket, in nats, > 0.
 
     Returns
     -------

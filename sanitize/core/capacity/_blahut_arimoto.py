@@ -165,7 +165,7 @@ def _scout(kernel: Kernel, current: Bracket, best: Bracket, tol: float, steps: i
     length = 1.0
     for _ in range(steps):
         d = current.divergences
-        # A floor on the iterate keeps every reachable output reached.
+        # A floor on the iterate keeps the probability of every reachable output positive.
         logs = np.log(np.maximum(current.distribution, 1e-200)) + length * (d - d.max())
         p = np.exp(logs - logs.max())
         p /= p.sum()
@@ -216,7 +216,7 @@ class _NewtonSystem:
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
         diagonal = curvature.diagonal() + barrier
-        # Equal rows make K singular to rounding; a relative ridge bends the step, never the bracket.
+        # Equal rows make K singular up to rounding; a relative ridge changes the step but never the bracket.
         for ridge in (0.0, 1e-14, 1e-12, 1e-9, 1e-6, 1e-3, 1.0):
             curvature[np.diag_indices(len(barrier))] = diagonal * (1 + ridge)
             with suppress(LinAlgError):  # the last ridge never fails: it makes the matrix definite

@@ -72,8 +72,7 @@ def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int
             upper = max(upper, node.upper)
             waiting = []
         else:
-            # The sets with one symbol's split into the distributions nearer to one distribution and those nearer to
-            # another.
+            # Split one symbol's set into the distributions nearer to one distribution and those nearer to another.
             symbol, distribution, rival = node.split
             allowed, roots = node.offers[symbol], np.sqrt(rows)
             to_distribution, to_other = (

@@ -78,7 +78,7 @@ class ConfidenceSet:
     counts : ndarray of shape (n_s, n_x)
         Counts of rows; for weighted rows, sums of weights scaled to the number of rows.
     confidence : float
-        Between 0 and 1.
+        Level of confidence, between 0 and 1.
     sensitive, public : Alphabet
 
     Examples
@@ -170,7 +170,7 @@ class ConfidenceSet:
             differ: a larger cluster that was not drawn is then not covered, and a set at 95 % may fail more often than
             not.
         confidence : float
-            Between 0 and 1.
+            Level of confidence, between 0 and 1.
 
         Raises
         ------
@@ -389,7 +389,7 @@ def worst_case_lift(
     channel : Channel
         From X to the released symbols.
     confidence : float
-        Between 0 and 1.
+        Level of confidence, between 0 and 1.
 
     Returns
     -------

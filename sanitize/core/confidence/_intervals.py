@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.confidence._confidence_set import WorstCase
 
-_ALARM = 1e-6  # probability that independent rows of any distribution are said to repeat too often
-# Stakes of the bets against independence: halved, because nobody knows beforehand how often rows repeat.
+_ALARM = 1e-6  # largest probability that the test refuses independent rows of any distribution
+# Stakes of the bets against independence, each half of the one before, because the number of copies is unknown.
 _BETS = 0.95 * 0.5 ** np.arange(10)
 REPEATED = (
     "rows repeat exactly, far more often than independent draws do, and confidence= is about independent rows: drop "

@@ -45,7 +45,7 @@ def candidates(members: Mask, profiles: Profiles, power: PowerModel) -> sparse.c
     profiles : Profiles
         Information to keep.
     power : PowerModel
-        What the rows of the design let expect.
+        Model of the evidence expected from the design rows.
     """
     profiles = profiles.coarser(LOSS_STEPS)
     nodes = np.unique(members, axis=0)
@@ -161,7 +161,7 @@ def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
     profiles : Profiles
         Information to keep.
     power : PowerModel
-        What the rows of the design let expect.
+        Model of the evidence expected from the design rows.
     """
     counts = list(power.design.T.astype(np.float64))
     blocks = list(np.eye(len(counts), dtype=bool))

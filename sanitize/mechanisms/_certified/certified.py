@@ -57,7 +57,7 @@ def certified_random_response(
         Frequencies of (S, cell) over all rows.
     design, fresh : ndarrays of int, shape (n_s, n_cells)
         Counts of the rows that fitted the classes and of all others. Which rows are which must not depend on
-        their values. Fresh ones with noise add up to the rows of each cell, and may be below 0 and no whole numbers.
+        their values. Noisy counts of fresh rows add up to the rows of each cell, and may be negative or fractional.
     members : ndarray of bool, shape (n_nodes, n_cells)
         Cells below each node of a dendrogram of alike cells.
     profiles : Profiles
@@ -65,7 +65,7 @@ def certified_random_response(
     budget : LiftBudget, LDPBudget or float
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
-        Between 0 and 1.
+        Level of confidence, between 0 and 1.
     noise : Noise, optional
         Noise on each count of fresh rows, independent over cells.
 
@@ -192,7 +192,7 @@ def certified_merging(
     budget : LiftBudget, LDPBudget or float
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
-        Between 0 and 1.
+        Level of confidence, between 0 and 1.
     noise : Noise, optional
         Noise on each count of fresh rows, independent over cells.
 

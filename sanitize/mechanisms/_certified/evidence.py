@@ -242,7 +242,7 @@ def noisy_shares(noisy_counts: Vector, n: float, tilt: Vector, taken: Vector, le
     n : float
         Number of rows, at least 1.
     tilt : ndarray of shape (n_tilts,)
-        λ.
+        Values of λ.
     taken : ndarray of shape (n_tilts, k) or (n_tilts, 1)
         Bound ψ(λ) of the noise on each sum.
     level : float

@@ -35,7 +35,7 @@ def exponential_entropy(k: int, rate: float) -> float:
     Parameters
     ----------
     k : int
-        Outputs, >= 1.
+        Number of outputs, >= 1.
     rate : float
         λ = 1/N, >= 0; inf puts all mass on rank 0.
 
@@ -72,7 +72,7 @@ def calibrate_exponential(k: int, capacity: float) -> float:
     Parameters
     ----------
     k : int
-        Outputs, >= 1.
+        Number of outputs, >= 1.
     capacity : float
         Budget in nats, >= 0; from log k on no noise is needed and λ = inf.
 
@@ -110,7 +110,7 @@ def exponential_channel(
     Parameters
     ----------
     n_symbols : int
-        Input symbols, >= 1.
+        Number of input symbols, >= 1.
     capacity : float, optional
         Budget in nats; λ is calibrated to it. Give this or ``rate``.
     rate : float, optional

@@ -89,7 +89,7 @@ def randomized_response_capacity(n_symbols: int, eps: float) -> float:
     Parameters
     ----------
     n_symbols : int
-        Symbols, >= 1.
+        Number of symbols, >= 1.
     eps : float
         Local differential privacy in nats, >= 0; inf keeps every symbol.
 
@@ -128,7 +128,7 @@ def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
     Parameters
     ----------
     n_symbols : int
-        Symbols, >= 1. For n = 2 the flip probability is p* = 1/(1 + e^ε).
+        Number of symbols, >= 1. For n = 2 the flip probability is p* = 1/(1 + e^ε).
     capacity : float
         Budget in nats, >= 0.
 

@@ -106,7 +106,7 @@ def subset_merging(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is not one.
+        If the budget is missing or is not a budget.
     InvalidParameter
         If effort is not a number >= 1.
 
@@ -168,7 +168,7 @@ def best_subset_merging(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is not one.
+        If the budget is missing or is not a budget.
     InvalidParameter
         If effort is not a number >= 1, or time_limit not a positive number.
 

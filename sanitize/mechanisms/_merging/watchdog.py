@@ -67,7 +67,7 @@ def watchdog(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is not one.
+        If the budget is missing or is not a budget.
 
     Examples
     --------

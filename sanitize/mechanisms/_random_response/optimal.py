@@ -116,7 +116,7 @@ def optimal_random_response(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is of another kind.
+        If the budget is missing or of another kind.
     InvalidParameter
         If gap, effort or time_limit is not a positive number, or ``side_columns`` or ``keep`` is combined with a
         confidence.
@@ -217,7 +217,7 @@ def solve_optimal_random_response(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is of another kind.
+        If the budget is missing or of another kind.
     InvalidParameter
         If gap, effort or time_limit is not a positive number.
 

@@ -75,7 +75,7 @@ def subset_random_response(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is of another kind.
+        If the budget is missing or of another kind.
     InvalidParameter
         If block_size, gap, effort or time_limit is outside its range.
 

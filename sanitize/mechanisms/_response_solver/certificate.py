@@ -33,7 +33,7 @@ _ROUNDS = 6
 _WORTHWHILE = 0.02  # share of a box that tightening must remove for another round
 # Ten times the number that 200 letters need. More open boxes are a sign of rounding errors, and would fill the memory.
 _MOST_OPEN = 1 << 17
-_EDGE = 0.1  # splits keep this distance, as a share of the side, from its ends
+_EDGE = 0.1  # least distance of a split from the ends of a side, as a share of the side
 # Number of boxes after which the effort is checked for being far too small; for distributions that could be proved,
 # more boxes had been closed by then or soon after.
 _FIRST_LOOK = 1 << 13

@@ -24,7 +24,7 @@ _FEW = 20  # with fewer than n / _FEW new columns in a round, also try random st
 _SHORT_ROUNDS = 6
 _STARTS = 400
 _BARREN = 2  # rounds of random starts without new columns before a certificate is tried
-_CERTIFIED_SHARE = 0.9  # the rest of the gap is left to rounding in the master program
+_CERTIFIED_SHARE = 0.9  # share of the gap to prove; rounding in the mixing program may use the rest
 _RESTS = 2  # number of residual columns added at the end of a search that is cut short
 _SEARCH_SHARE = 0.7  # share of the effort or time for the search, before the bound is computed
 
@@ -39,7 +39,7 @@ class Search:
     inner, outer : LiftBounds
         Bounds with and without a safety margin; ``outer`` contains ``inner``.
     p_x : ndarray of shape (n,)
-        A point within both.
+        Distribution of the letters, which lies within both bounds.
     gap : float
         Stop when value - bound is at most this, in nats.
     effort : Effort

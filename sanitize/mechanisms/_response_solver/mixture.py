@@ -196,9 +196,9 @@ class Block:
     Attributes
     ----------
     letters : ndarray of int
-        Ascending; safe as a whole.
+        Letters in ascending order, which are safe as a whole.
     atoms : sequence of ndarrays, optional
-        Safe sets of them that seed the search, by default the groups of subset merging.
+        Safe sets of letters that seed the search, by default the groups of subset merging.
     response : Response
     least : float
         Lower bound on the loss of any response on these letters, in nats of the whole distribution.
@@ -232,9 +232,9 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
     ----------
     problem : Problem
     letters : ndarray of int
-        Ascending; safe as a whole.
+        Letters in ascending order, which are safe as a whole.
     atoms : sequence of ndarrays, optional
-        Safe sets of them that seed a search, by default the groups of subset merging.
+        Safe sets of letters that seed a search, by default the groups of subset merging.
     effort : Effort
     """
     joint, budget, side, loss = problem.joint, problem.budget, problem.side, problem.loss.restricted_to(letters)
@@ -314,7 +314,7 @@ def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | No
     problem : Problem
     blocks : sequence of sequences of ndarray of int, or None
     effort : Effort
-        Shared out over the blocks by their size.
+        Effort, which is shared out over the blocks by their size.
     """
     n = len(problem.joint.p_x)
     parts: list[Block] = []

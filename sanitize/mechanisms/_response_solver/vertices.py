@@ -35,7 +35,7 @@ def mix_all_vertices(
     p_x : ndarray of shape (n,)
         Distribution of these letters.
     gap : float
-        In nats.
+        Largest gap, in nats.
     loss : Loss
         Information to keep.
     """

@@ -6,7 +6,7 @@ up: the joint lift of two releases is measured here from the joint distribution,
 
 import lazy_loader
 
-# Files are loaded when a name of theirs is first used.
+# Each file is loaded when one of its names is first used.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # Types that calls return.

@@ -105,7 +105,7 @@ def balance_function(
     sizes : sequence of int, optional
         Number of letters of each record, with product n_x. By default the table is one record.
     tol : float
-        Distance of the bounds aimed at, in nats, > 0.
+        Requested distance of the bounds, in nats, > 0.
     starts : int
         Random starts of the search for several records, >= 1.
 

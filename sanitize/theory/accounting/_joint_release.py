@@ -51,7 +51,7 @@ def joint_release(
     Raises
     ------
     InvalidDistribution
-        If the distribution is not one.
+        If ``distribution`` is not a distribution.
     InvalidChannel
         If a channel is not row-stochastic or does not fit its column.
     InvalidParameter
@@ -154,7 +154,7 @@ def conditional_dependence(distribution: ArrayLike) -> float:
     Raises
     ------
     InvalidDistribution
-        If the distribution is not one.
+        If ``distribution`` is not a distribution.
 
     Examples
     --------

@@ -98,7 +98,7 @@ def sequential_budget(budgets: Sequence[LiftBudget]) -> LiftBudget:
     Raises
     ------
     InvalidParameter
-        If there is no budget or one is not a LiftBudget.
+        If there is no budget, or a budget is not a LiftBudget.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def permanent_release(
     Raises
     ------
     InvalidDistribution
-        If the distribution is not one.
+        If ``distribution`` is not a distribution.
     InvalidChannel
         If the channel is not row-stochastic.
     InvalidParameter

@@ -44,7 +44,7 @@ def t_closeness(
     Notes
     -----
     pyCANON [SL] agrees: its distance for numbers is the ordered one, of ranks and not of the numbers themselves.
-    It divides by zero for a numeric column of one value, where t is 0.
+    It divides by zero for a numeric column with a single value, for which t is 0.
 
     Examples
     --------

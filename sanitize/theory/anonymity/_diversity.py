@@ -54,7 +54,7 @@ def alpha_k_anonymity(
     Returns
     -------
     AlphaK
-        The worst sensitive column.
+        Value for the worst sensitive column.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def l_diversity(
     Returns
     -------
     int
-        The worst sensitive column.
+        Value for the worst sensitive column.
 
     Examples
     --------

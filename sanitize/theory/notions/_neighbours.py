@@ -24,7 +24,7 @@ def hamming_neighbours(
     n_records, n_symbols : int
         Records n, and symbols m of one record: m**n databases.
     sizes : sequence of int
-        Instead of ``n_records`` and ``n_symbols``, the number of symbols of each record.
+        Number of symbols of each record, instead of ``n_records`` and ``n_symbols``.
 
     Returns
     -------

@@ -49,9 +49,9 @@ def global_dp(
     n_records, n_symbols : int
         Records n, and symbols m of one record: n_x = m**n.
     sizes : sequence of int
-        Instead, the number of symbols of each record; n_x is their product.
+        Number of symbols of each record, instead of ``n_records`` and ``n_symbols``; n_x is their product.
     neighbours : array-like of int, shape (n_pairs, 2)
-        Instead, the pairs of inputs that are neighbours.
+        Pairs of inputs that are neighbours, instead of a description of databases.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def approximate_dp(
     Raises
     ------
     InvalidParameter
-        If not exactly one level is given, ``eps`` < 0, ``delta`` is outside [0, 1], or a pair is no pair.
+        If not exactly one level is given, ``eps`` < 0, ``delta`` is outside [0, 1], or a pair does not name two inputs.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: Array
     Raises
     ------
     InvalidParameter
-        If ``alpha`` is not > 0, or a pair is no pair.
+        If ``alpha`` is not > 0, or a pair does not name two inputs.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighb
     Raises
     ------
     InvalidDistribution, InvalidChannel, InvalidParameter
-        If the prior is no distribution, the channel no kernel, they do not fit, or a pair is no pair.
+        If the prior is not a distribution, the channel is not row-stochastic, or they or a pair of inputs do not fit.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
     Raises
     ------
     InvalidDistribution, InvalidParameter
-        If the prior is no distribution, or a pair is no pair.
+        If the prior is not a distribution, or a pair does not name two inputs.
 
     Examples
     --------

@@ -125,7 +125,7 @@ class DatabaseIdentifiability(_OnePrior):
     prior : array-like of shape (m**n,)
         Distribution of the database.
     n_records : int
-        Records n.
+        Number of records n.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class DatabaseMutualInformation(_OnePrior):
     prior : array-like of shape (m**n,)
         Distribution of the database.
     n_records : int
-        Records n.
+        Number of records n.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class DatabaseDP(_Database):
     priors : array-like of shape (m**n,) or (k, m**n)
         Distribution of the database, or several distributions, any of which may hold.
     n_records : int
-        Records n.
+        Number of records n.
 
     Examples
     --------
