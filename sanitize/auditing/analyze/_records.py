@@ -110,8 +110,8 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
     lost = [name for name in printed if name in channel.inputs.columns and name not in table.names]
     if lost:
         raise ColumnError(
-            f"the table holds no column {lost[0]!r}, which this channel draws: the rows are generated, or it was "
-            "dropped. Standard errors computed on generated rows are not valid, and none can be given: let the owner "
+            f"the table holds no column {lost[0]!r}, which this channel draws: it was dropped, or the rows are "
+            "generated. Standard errors computed on generated rows are not valid, and none can be given: let the owner "
             "repeat the analysis on the raw table, or release a few columns of each row",
             lost[0],
         )

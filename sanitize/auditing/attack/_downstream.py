@@ -331,7 +331,7 @@ class _Levels:
         if arrow.null_count == len(arrow):
             return np.full(len(arrow), self.missing)
         if not is_ordered(arrow.type, self.name):
-            raise ColumnError(f"column {self.name!r} held numbers or dates before, now {arrow.type}", self.name)
+            raise ColumnError(f"column {self.name!r} must hold numbers or dates, got {arrow.type}", self.name)
         numbers, is_missing = as_ordered(arrow, self.name)
         return np.where(is_missing, self.missing, np.searchsorted(self.values[1:], numbers, side="right"))
 

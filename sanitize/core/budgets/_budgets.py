@@ -55,10 +55,10 @@ class Budget(Protocol):
     """
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly if the symbol exceeds it."""
+        """Excess of each released symbol's leakage over the budget, shape (n_y,); > 0 exactly if it leaks too much."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
+        """Excess of each symbol's leakage over the budget, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Risk ω of each column of lifts, shape (k,), by which mechanisms order symbols."""
@@ -68,13 +68,13 @@ class LiftwiseBudget(ABC):
     """Base of budgets that are functions of the lifts of one symbol."""
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly if the symbol exceeds it."""
+        """Excess of each released symbol's leakage over the budget, shape (n_y,); > 0 exactly if it leaks too much."""
         lifts = lift(released)  # refuses anything but a distribution
         return limits_for(self, released.sensitive).lift_excess(lifts, released.p_s)
 
     @abstractmethod
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
+        """Excess of each symbol's leakage over the budget, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
 
 
 class _LiftBased(LiftwiseBudget):
@@ -318,7 +318,7 @@ class LiftBudget(_LiftBased):
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
+        """Excess of each symbol's leakage over the budget, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
         top, bottom = extreme_log_lifts(self, lifts, lifts)
         return clear_rounding(
             np.maximum(excess_over(top, tightest_limit(self.upper)), excess_over(-bottom, tightest_limit(self.lower)))
@@ -482,7 +482,7 @@ class LDPBudget(_LiftBased):
     eps: float
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
+        """Excess of each symbol's leakage over the budget, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
         return clear_rounding(excess_over(self.lift_risk(lifts, p_s), self.eps))
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -521,7 +521,7 @@ class AveragedBudget(_LiftBased):
         """Value of the bounded average for each column of lifts."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Leakage above the budget of each of k symbols, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
+        """Excess of each symbol's leakage over the budget, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
         upper, lower = self._bounds()
         over = excess_over(self._measure(lifts, p_s), upper)
         if not math.isinf(lower):

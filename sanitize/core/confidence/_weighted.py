@@ -82,7 +82,7 @@ class WeightedRows:
 
     @property
     def counts(self) -> Vector:
-        """Weights of each (s, x), scaled to the number of rows."""
+        """Sum of the weights of each (s, x), scaled to the number of rows."""
         counts = np.zeros((self.s.max() + 1, self.x.max() + 1))
         np.add.at(counts, (self.s, self.x), self.weights)
         return counts * (self.repeats * len(self.s) / counts.sum())

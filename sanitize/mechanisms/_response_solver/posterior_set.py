@@ -190,7 +190,7 @@ class Cuts:
         return self.rows - (_MARGIN * product(self.rows, p_x)[:, None] if is_inner else 0.0)
 
     def excess(self, _budget: object, channel: Channel) -> Vector:
-        """Leakage above the budget of each released symbol, shape (n_y,)."""
+        """Excess of each released symbol's leakage over the budget, shape (n_y,)."""
         if self.within is None:
             return np.zeros(channel.push(np.ones((1, self.rows.shape[1]))).shape[1])
         return self.within.budget.excess(self.within.joint.push(channel))

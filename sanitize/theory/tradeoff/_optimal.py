@@ -359,7 +359,7 @@ class OptimalSibson(_Program):
         value = information.nats(solution.value)
         if value - information.nats(max(solution.lower, 0.0)) > self.tol:
             raise InvalidParameter(
-                f"tol must be large enough to be proved in double precision at this distortion, got {self.tol:g}"
+                f"tol must be larger at this distortion to be proved in double precision, got {self.tol:g}"
             )
         channel[possible] = solution.channel
         channel[~possible, int((distribution[possible] @ solution.channel).argmax())] = 1.0
