@@ -145,7 +145,7 @@ class Channel:
         InvalidChannel
             If the matrix is not two-dimensional, has negative or non-finite entries, or a row does not sum to 1.
         """
-        dense = doubles(matrix, InvalidChannel("a channel matrix holds numbers (n_x, n_y), in rows of one length"))
+        dense = doubles(matrix, InvalidChannel("a channel matrix must hold numbers (n_x, n_y), in rows of one length"))
         if dense.ndim != 2 or not dense.size:
             raise InvalidChannel(f"a channel matrix must have the shape (n_x, n_y) with entries, got {dense.shape}")
         n_x, n_y = dense.shape

@@ -45,7 +45,7 @@ _WHOLE, _RELATIVE = 1e-9, 1e-14
 _FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
 _MOST_ROWS = 1 << 30
 _NOT_COUNTS = (
-    "confidence needs whole counts of independent rows, and these are weighted or smoothed: leave out smoothing, and "
+    "confidence needs whole counts of independent rows, but these are weighted or smoothed: leave out smoothing, and "
     "give weighted rows as ConfidenceSet.weighted(df, sensitive, public, weights)"
 )
 

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 # Assumption of a set from clusters with unequal totals if the caller does not give the largest possible total.
 LARGEST_UNKNOWN = (
-    "the largest of the sample is taken for the largest that could have been drawn, and larger ones are not covered; "
-    "give largest_total, the largest of the frame"
+    "the largest of the sample is taken as the largest that could have been drawn, and larger groups are not covered; "
+    "give largest_total, the largest total in the sampling frame"
 )
 # Largest number of entries of P(y|x), times sensitive symbols, that the worst case sorts.
 MOST_ENTRIES = 1 << 28

@@ -60,7 +60,7 @@ class Loss:
         """
         if target is None:
             return cls()
-        error = InvalidParameter("target must be a matrix of the probabilities P(t|x), one column a symbol")
+        error = InvalidParameter("target must be a matrix of the probabilities P(t|x), one column per symbol")
         distribution = doubles(target, error)
         if distribution.ndim != 2 or distribution.shape[1] != n_symbols:
             raise InvalidParameter(
