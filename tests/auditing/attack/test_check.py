@@ -175,7 +175,7 @@ def test_symbols_drawn_inside_bins_are_not_taken_for_strangers():
 def test_check_refuses_what_it_cannot_compare():
     df = table(0, 200)
     report = report_of(df, keep_or_draw(N_X, 0.4))
-    with pytest.raises(InvalidParameter, match="does not know"):
+    with pytest.raises(InvalidParameter, match="are not in the report"):
         attack.check(report, df[["x"]], df["s"] + 10)
     with pytest.raises(TypeError, match="weights"):
         attack.check(report, df[["x"]], df["s"], weights=np.ones(200))

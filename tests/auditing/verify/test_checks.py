@@ -267,7 +267,7 @@ def test_a_key_used_twice_is_caught(folder):
     assert_caught(found, "receipt", "its key is that of another release")
     assert failed(found) == ["receipt"]
     assert proved(one, "raw.parquet", merging(), against=[receipt_of(other)]).ok
-    with pytest.raises(InvalidParameter, match="are compared with the receipt of this one"):
+    with pytest.raises(InvalidParameter, match="compares other receipts with the receipt of this release"):
         verify_file(one, folder / "raw.parquet", merging(), against=[receipt_of(two)])
 
 

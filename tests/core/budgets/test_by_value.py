@@ -142,7 +142,7 @@ def test_limits_out_of_their_range_are_refused(sides, words) -> None:
 
 
 def test_names_are_of_one_sensitive_column() -> None:
-    with pytest.raises(InvalidBudget, match="need one sensitive column, got 'ill', 'sex'; make one column of them"):
+    with pytest.raises(InvalidBudget, match="need one sensitive column, got 'ill', 'sex'; combine them into one"):
         BUDGET.excess(joint_of(SECRETS, sex=["f", "m", "f"]))
 
 

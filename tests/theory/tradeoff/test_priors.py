@@ -457,7 +457,7 @@ def test_constant_release_needs_no_privacy_loss() -> None:
     certain = td.DatabaseDP([1.0, 0.0])
     assert certain.bounds(0.0) == td.PrivacyInterval(0.0, 0.0)
     for question in (certain.privacy, certain.channel):
-        with pytest.raises(InvalidParameter, match="positive entries only"):
+        with pytest.raises(InvalidParameter, match="positive everywhere"):
             question(0.0)
     interval = td.DatabaseDP(prior, 2).bounds(0.65)
     assert interval.lower < interval.upper
