@@ -312,8 +312,8 @@ def noise_key(source: Randomness) -> bytes | None:
     if isinstance(words, NoiseKey):
         return words.key
     raise InvalidParameter(
-        f"random_state must not be a {type(source).__name__}, which may be a copy of one that draws for another release: "
-        "leave random_state at None, or give a new NoiseKey"
+        f"random_state must not be a {type(source).__name__}, which may be a copy of one that draws for another "
+        "release: leave random_state at None, or give a new NoiseKey"
     )
 
 
