@@ -235,7 +235,8 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
             lines = drafts.remedies(first)
             said = {(line.table, line.key) for line in lines}
             rest = [one for one in proposals if (one.table, one.key) not in said and (one.is_blank or not lines)]
-            return Plan(report, proposals=(*lines, *drafts.measured(first, rest)))
+            lines = (*lines, *drafts.measured(first, rest))
+            return Plan(report, proposals=lines, _found=_before_and_after(sanitizer, policy, first))
         if is_priced:
             line = _price(drafts, report, drafts.draft_noiseless(first))
             section = Section("price", "What secret_dp costs", line)

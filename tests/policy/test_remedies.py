@@ -153,6 +153,7 @@ def test_why_generated_rows_are_linked_to_none_is_said_first_and_mended(share, t
         )
         assert "join the rare values of the sensitive columns, under [join] in the policy" in told
     assert [(line.table, line.key) for line in plan.proposals] == [("join", "secret")]
+    assert [share for _, share in plan._found.rows[1:]] == [50, pytest.approx(50, abs=6)]  # released, and shuffled
     # So does what the line names next: to drop the rows.
     assert "or drop their rows" in told
     raw[raw["secret"] != "C"].to_parquet("fewer.parquet", index=False)
