@@ -305,8 +305,8 @@ def _covers(document: dict[str, Any]) -> tuple[str, str]:
         values = " or if the population has values that no row has," if _worst(document) else ""
         return (
             "The rows are a random sample of the people whom the limit is for",
-            f"All these people are the population. If the rows were chosen otherwise,{values} the limit may be "
-            "exceeded there.",
+            "All these people are the population. The table does not show how its rows were chosen: ask who collected "
+            f"them. If they were chosen otherwise,{values} the limit may be exceeded there.",
         )
     if not verdict["counted"]:
         return "The distribution is as stated", "No rows were counted, and if the truth differs, so do all figures."
@@ -342,13 +342,8 @@ def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
         words = ["Each released row belongs to a real person, who may be recognised by what it says."]
     judged = document.get("judgement") or {"attacks": ()}
     if found := [attack["people"] for attack in judged["attacks"] if attack["figure"] == "ranking"]:
-        best = (
-            f"The best of {len(found)} attacks that look for people"
-            if len(found) > 1
-            else "The attack that looks for people"
-        )
         right = f"{per_hundred(max(found))} times in 100 (50 is chance)"
-        words.append(f"{best} found the one of two people who is in it {right}.")
+        words.append(f"The best attack that was tried found the one of two people who is in it {right}.")
     return (
         "Nobody is harmed by being known to be in this table",
         " ".join(["The release does not hide who is in it.", *words]),

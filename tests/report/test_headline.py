@@ -375,7 +375,7 @@ def test_relations_and_attacks_are_in_the_conditions_of_a_yes() -> None:
     found = [("ranking", 0.51), ("ranking", 0.537), ("share", 0.9)]
     document["judgement"] = {"attacks": [{"figure": figure, "people": people} for figure, people in found]}
     reasons = " ".join(reason for _, reason in words.sign_answer(document)[1])
-    assert "The best of 2 attacks that look for people" in reasons
+    assert "The best attack that was tried found the one of two people who is in it" in reasons
     assert "53.7 times in 100 (50 is chance)" in reasons
     assert "2 of them are lost" in reasons
 
