@@ -4,7 +4,9 @@
 
 The name of a symbol lists a group that the exact counts made, and one row may change it. So each symbol is written as a
 public value, drawn by how often rows behind it have one; of rare combinations, which are pooled, as the others have.
-Information kept before that draw and after it, as a share of the entropy of the public columns.
+Information kept before that draw and after it, as a share of the entropy of the public columns; of a response also what
+a draw keeps that was chosen to keep the most, among those which leave each value as frequent as it is and write no
+value that the symbol excludes. Ascent from the draw that is made: a larger maximum elsewhere may be missed.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import argparse
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from scipy.optimize import linprog
 
 import sanitize as sz
 
@@ -35,6 +39,30 @@ def kept(joint: np.ndarray) -> float:
     return float(joint[seen] @ np.log((joint / np.outer(p_x, p_y).clip(1e-300))[seen]) / -(p_x @ np.log(p_x)))
 
 
+def best_draw(symbols: np.ndarray, draw: np.ndarray) -> np.ndarray:
+    """Joint distribution of public and written values by a draw that keeps more, one linear program after another.
+
+    Information is convex in the draw, so what is best to first order is never worse.
+    """
+    p_y, (rows, columns) = symbols.sum(axis=0), np.nonzero(draw)
+    ones, places = np.ones(len(rows)), np.arange(len(rows))
+    sums = sparse.csr_matrix((np.tile(ones, 2), (np.concatenate([rows, len(p_y) + columns]), np.tile(places, 2))))
+    weights = draw * p_y[:, None]
+    totals, joint = np.concatenate([weights.sum(axis=1), weights.sum(axis=0)])[: sums.shape[0]], symbols @ draw
+    while True:
+        alone = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+        slope = np.log(joint.clip(1e-12) / alone.clip(1e-300))
+        gain = (symbols / p_y).T @ slope
+        found = linprog(-gain[rows, columns], A_eq=sums, b_eq=totals, bounds=(0, None))
+        if found.status != 0:
+            return joint
+        weights = sparse.csr_matrix((found.x, (rows, columns)), draw.shape).toarray()
+        other = symbols @ (weights / p_y[:, None])
+        if kept(other) < kept(joint) + 1e-6:
+            return joint
+        joint = other
+
+
 def main() -> None:
     """Print a line for each table and limit."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
@@ -45,11 +73,15 @@ def main() -> None:
             budget, shares = sz.LiftBudget(at_most=most, at_least=1 / most), []
             for kind in kinds:
                 made = kind(budget, sensitive=secret, public=public, bins=bins).fit(df)
-                joint, found = np.diag(made._joint.p_x), []
+                joints = [np.diag(made._joint.p_x)]
                 for stage in made.channel_.stages:
-                    joint = stage.push(joint)
-                    found.append(kept(joint))
-                shares.append(f"{found[-2]:.3f}, {found[-1]:.3f}")
+                    joints.append(stage.push(joints[-1]))
+                found = [kept(joint) for joint in joints[-2:]]
+                if kind is sz.OptimalRandomResponse:
+                    seen = joints[-2].sum(axis=0) > 0
+                    draw = made.channel_.stages[-1].push(np.eye(len(seen)))[seen]
+                    found.append(kept(best_draw(joints[-2][:, seen], draw)))
+                shares.append(", ".join(f"{share:.3f}" for share in found))
             print(f"| {name} | {most:g} | {' | '.join(shares)} |", flush=True)
 
 
