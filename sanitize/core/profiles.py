@@ -27,7 +27,7 @@ DESIGN_SHARE = 0.2
 _MIXTURES = 2048
 # Cramér's V up to which two columns count as unrelated.
 LEAST_RELATION = 0.1
-# One-sided normal quantiles, in standard deviations, at 10 % (margin of a relation) and 5 % (test of independence).
+# One-sided normal quantiles, in standard deviations, at 10 % (a kept relation) and 5 % (a lost one, independence).
 _MARGIN, _ONE_SIDED = 1.28, 1.64
 
 
@@ -70,7 +70,7 @@ class Relation:
         0 for independent columns, 1 where one of them determines the other.
     state : {"kept", "changed", "lost"}
         ``kept``: in a file as long as the table, V is within 20 % of the table's, allowing for the error that one draw
-        in ten exceeds. ``lost``: V may fall below half of the table's in one draw in ten. ``changed``: neither holds.
+        in ten exceeds. ``lost``: V may fall below half of the table's in one draw in twenty. ``changed``: neither holds.
     is_sure : bool
         True if the relation in the table exceeds chance by more than five standard deviations.
     """
@@ -142,9 +142,9 @@ def pair_relations(
         # A model may also overstate a relation, even with a pattern that the table does not have.
         chance = levels[0] * levels[1] / other.sum() if is_drawn else by_chance
         own_square = max((theirs**2).sum() - chance, 0.0)
-        least = same**2 - _MARGIN * deviation(same**2)
+        least, half = (same**2 - margin * deviation(same**2) for margin in (_MARGIN, _ONE_SIDED))
         is_kept = least >= 0.8**2 * square and own_square + _MARGIN * deviation(own_square) <= 1.2**2 * square
-        state: RelationState = "kept" if is_kept else "lost" if least < 0.5**2 * square else "changed"
+        state: RelationState = "kept" if is_kept else "lost" if half < 0.5**2 * square else "changed"
         raw, released, own = (min(float(v / np.sqrt(most)), 1.0) for v in (np.sqrt(square), same, np.sqrt(own_square)))
         released = own if own > 1.2 * raw and state == "changed" else released
         relations.append(Relation((names[i], names[j]), raw, released, state, bool(square > 5 * noise)))

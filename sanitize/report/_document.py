@@ -168,7 +168,7 @@ def fact_warnings(document: dict[str, Any]) -> list[str]:
     lost = [" x ".join(clip(name, _NAME_CELLS) for name in p["columns"]) for p in strongest if p["state"] == "lost"]
     if lost and not document["verdict"]["useless"]:
         of_all = f"{len(lost)} of {len(strongest)} relations between columns"
-        sentences.append(f"about half or less is left of {of_all}; do not study them here: {', '.join(lost)}")
+        sentences.append(f"half or more may be gone of {of_all}; do not study them here: {', '.join(lost)}")
     if document["n_single"] and not document["verdict"]["people"].startswith(POOLED):
         sentences.append(
             f"{document['n_single']} of {document['n_combinations']} combinations of the public columns occur in one "

@@ -157,7 +157,7 @@ def relation_words(pairs: list[dict[str, Any]]) -> str:
         return "No two columns are related, so generated rows have no relation to lose"
     states = Counter(pair["state"] for pair in pairs)
     words = f"Keeps {states['kept']} of {len(pairs)} relations between columns within 20 %"
-    return f"{words}; {states['changed']} further off, {states['lost']} lost (about half or less is left)"
+    return f"{words}; {states['changed']} further off, {states['lost']} lost (half or more may be gone)"
 
 
 def _price_words(by_name: dict[str, dict[str, Any]]) -> str:
