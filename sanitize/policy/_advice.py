@@ -127,11 +127,14 @@ class Drafts:
         return self._is_quick(self.mechanism) and not (is_long and (self.report.n_rows or 0) > _ROWS_TO_TRY)
 
     def places(self) -> list[Place]:
-        """Return the drafts to design, the policy's own mechanism first, from the loosest budget on."""
-        loosest_first = self.multiples[::-1]
-        own_places = [(self.mechanism, multiple) for multiple in loosest_first] if self.has_curves else []
-        alternative_places = [(name, multiple) for multiple in loosest_first for name in self.alternatives]
-        return [place for place in (*own_places, *alternative_places) if place not in self.reports]
+        """Return the drafts to design, the policy's own mechanism first, from the loosest budget on.
+
+        If the policy's own mechanism takes too long for other budgets, the others are not tried under them either.
+        """
+        multiples = self.multiples[::-1] if self.has_curves else (1.0,)
+        named = ((name, multiple) for multiple in multiples for name in self.alternatives)
+        own = ((self.mechanism, multiple) for multiple in multiples)
+        return [place for place in (*own, *named) if place not in self.reports]
 
     @property
     def multiples(self) -> tuple[float, ...]:
