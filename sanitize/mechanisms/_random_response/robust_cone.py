@@ -60,6 +60,7 @@ _OPTIONS = {
     "primal_feasibility_tolerance": BROKEN,
     "dual_feasibility_tolerance": BROKEN,
 }
+_PASSES = 25  # over the entries of a sparse program, until it is solved
 _NEW_ROWS = 12  # largest number of new cuts per batch of boxes, because each makes later programs larger
 
 
@@ -114,13 +115,20 @@ class RobustCone:
         return lift_excess(*lifts, ratio_bounds(low, high), self.budget)
 
     def minimise(self, costs: Vector, effort: Effort) -> Vector:
-        """Return columns v, shape (K', n), that minimise linear costs (K, n); costs without a solution are left out."""
+        """Return columns v, shape (K', n), that minimise linear costs (K, n).
+
+        Costs without a solution are left out. If the effort does not suffice for all costs, an even choice is solved.
+        """
         columns = []
         left = costs
         for _ in range(8):  # rounds of the search for distributions P_S
             if effort.is_late():
                 break
-            v = self._solve(left, effort)
+            matrix = np.concatenate([product(self.rows, self._forms), self._thresholds()])
+            price = _PASSES * np.count_nonzero(matrix)
+            left = left[np.unique(np.linspace(0, len(left) - 1, max(effort.left // price, 1)).astype(np.intp))]
+            effort.spend(len(left) * price)
+            v = self._solve(left, matrix)
             if not len(v):
                 break
             good = self.excess(v) <= SAFE
@@ -130,15 +138,13 @@ class RobustCone:
             left = left[~good]
         return np.concatenate(columns) if columns else np.zeros((0, costs.shape[1]))
 
-    def _solve(self, costs: Vector, effort: Effort) -> Vector:
+    def _solve(self, costs: Vector, matrix: Vector) -> Vector:
         """Return the optimal v for each cost over the known rows; the programs are solved in a few large ones."""
         from scipy.optimize import linprog
 
         n = len(self.p_x)
-        matrix = np.concatenate([product(self.rows, self._forms), self._thresholds()])
         per_batch = max(1, (1 << 20) // matrix.size)  # entries of one linear program
         block = sparse.csr_array(matrix)
-        effort.spend(len(costs) * block.nnz * 25)  # passes over the entries of a sparse program
         mass_row = sparse.csr_array(np.append(np.ones(n), np.zeros(2 * n + 2))[None])
         columns = []
         for batch in np.array_split(costs, -(-len(costs) // per_batch)):
