@@ -126,7 +126,8 @@ class RobustCone:
                 break
             matrix = np.concatenate([product(self.rows, self._forms), self._thresholds()])
             price = _PASSES * np.count_nonzero(matrix)
-            left = left[np.unique(np.linspace(0, len(left) - 1, max(effort.left // price, 1)).astype(np.intp))]
+            most = max(min(len(left), effort.left // price), 1)
+            left = left[np.linspace(0, len(left) - 1, most).astype(np.intp)]
             effort.spend(len(left) * price)
             v = self._solve(left, matrix)
             if not len(v):
