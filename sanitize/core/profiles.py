@@ -70,7 +70,7 @@ class Relation:
         0 for independent columns, 1 where one of them determines the other.
     state : {"kept", "changed", "lost"}
         ``kept``: in a file as long as the table, V is within 20 % of the table's, allowing for the error that one draw
-        in ten exceeds. ``lost``: V may fall below half of the table's in one draw in twenty. ``changed``: neither holds.
+        in ten exceeds. ``lost``: V may fall below half of the table's in one draw in twenty. ``changed``: neither.
     is_sure : bool
         True if the relation in the table exceeds chance by more than five standard deviations.
     """

@@ -314,8 +314,7 @@ def _better(problem: Problem, response: RandomResponse, account: Effort) -> Rand
     """Return a response that was cut short, or the response inside blocks if that keeps more, with the same bound."""
     if response.status not in {Status.EFFORT, Status.TIME_LIMIT} or problem.side is not None or account.is_late():
         return response
-    share, seconds = account.limit / RESPONSE_EFFORT, (1 - _WHOLE) * account.seconds
-    blocks = deal_groups(seed_groups(problem.joint, problem.budget, share, seconds))
+    blocks = deal_groups(seed_groups(problem.joint, problem.budget, 1.0, (1 - _WHOLE) * account.seconds))
     if len(blocks) == 1:
         return response
     try:
