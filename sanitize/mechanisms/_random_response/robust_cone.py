@@ -125,7 +125,7 @@ class RobustCone:
             if effort.is_late():
                 break
             matrix = np.concatenate([product(self.rows, self._forms), self._thresholds()])
-            price = _PASSES * np.count_nonzero(matrix)
+            price = _PASSES * int(np.count_nonzero(matrix))
             most = max(min(len(left), effort.left // price), 1)
             left = left[np.linspace(0, len(left) - 1, most).astype(np.intp)]
             effort.spend(len(left) * price)
