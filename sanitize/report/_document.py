@@ -286,7 +286,10 @@ def _positions(before: JointDistribution, after: JointDistribution) -> list[NDAr
 
 
 def tuple_shapes(report: Any) -> list[dict[str, Any]]:
-    """Shares of each column's most frequent values before and after, if the values are released unchanged."""
+    """Shares of each column's most frequent values before and after the release.
+
+    The list is empty if the release has other symbols than the table.
+    """
     shapes: list[dict[str, Any]] = []
     symbols, sides = report._before.public, (report._before.p_x, report._after.p_x)
     if symbols != report._after.public or symbols.columns != report.public:

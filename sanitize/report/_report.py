@@ -481,7 +481,7 @@ _KEPT: dict[int, LeakageReport] = {}
 def _side_line(
     names: Sequence[str], lifts: NDArray[np.float64], shares: NDArray[np.float64]
 ) -> tuple[str, float, float, str]:
-    """Line on readers with side knowledge: known columns, smallest and largest lift, and the chances behind it."""
+    """Columns that a reader knows, smallest and largest lift, and the chances before and after at the largest lift."""
     place = int(lifts.argmax())
     before, after = float(shares[place]), float(shares[place] * lifts[place])
     chances = f"from {percent_down(before)} to {percent_up(after)}"

@@ -110,9 +110,9 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
     lost = [name for name in printed if name in channel.inputs.columns and name not in table.names]
     if lost:
         raise ColumnError(
-            f"the table holds no column {lost[0]!r}, which this channel draws: it was dropped, or the rows are "
-            "generated. Standard errors computed on generated rows are not valid, and none can be given: let the owner "
-            "repeat the analysis on the raw table, or release a few columns of each row",
+            f"the table lacks column {lost[0]!r}, an output of this channel: the column was dropped, or the rows are "
+            "generated. No valid standard errors can be computed from generated rows: ask the owner to repeat the "
+            "analysis on the raw table, or to release a few columns of the real rows through a channel",
             lost[0],
         )
     hidden = tuple(name for name in columns if name in channel.inputs.columns)

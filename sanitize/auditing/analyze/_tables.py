@@ -136,8 +136,8 @@ def table(
     plain_labels, codes = plain_cells(rows, plain_columns)
     n_groups, n_beside = hidden.scores.shape[1], len(plain_labels)
     # The covariance matrix has the square of this many entries.
-    if n_groups * n_beside > 2000:
-        raise InvalidParameter(f"a table of {n_groups * n_beside} cells is larger than 2000; name fewer of {names}")
+    if (n_cells := n_groups * n_beside) > 2000:
+        raise InvalidParameter(f"the table would have {n_cells} cells, more than 2000; name fewer columns than {names}")
 
     counts = np.zeros((len(hidden.scores), n_beside))
     np.add.at(counts, (hidden.codes, codes), 1.0)

@@ -88,7 +88,7 @@ class Attack(ABC):
 
 
 def _top(ranks: Vector, most: int) -> Vector:
-    """Weight of each target among the highest scores; targets at the edge count in part."""
+    """Weight of each target in the top ``most`` scores: 1 above the lowest of these, 0 below, a fraction for ties."""
     edge = np.partition(ranks, -most)[-most]
     above, on_edge = ranks > edge, ranks == edge
     return above + on_edge * ((most - above.sum()) / on_edge.sum())

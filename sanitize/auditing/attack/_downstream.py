@@ -322,7 +322,7 @@ class _Levels:
         return self.missing + (1 if self.is_ordered else 2)
 
     def encode(self, column: Any) -> NDArray[np.intp]:
-        """Return the level of each row of a column of this name."""
+        """Return the level of each row of this column, from any table."""
         arrow = as_arrow(column, self.name)
         if not self.is_ordered:
             values, codes = factorize(arrow, self.name)
@@ -363,7 +363,7 @@ class _Answers:
         return cls(levels, None, levels.n_levels), f"{target!r}"
 
     def encode(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.int32]:
-        """Return the answer of each row of a table that has the column."""
+        """Return the answer of each row; the table must have the target column."""
         codes = _row_levels(table, self.levels, printed=printed).astype(np.int32)
         if self.cut is None:
             return codes

@@ -368,11 +368,11 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
         if not isinstance(side, dict):
             return [side] * n
         places = {symbol_place(sensitive, text): text for text in side if text != OTHERS}
-        if -1 in places or len(places) < len(side) - (OTHERS in side):
-            which = f"names {places[-1]!r}, which is no" if -1 in places else "names twice one"
-            raise InvalidBudget(
-                f"{name} {which} value of the sensitive column {column!r}; write each value once, as in the table"
-            )
+        value = f"value of the sensitive column {column!r}"
+        if -1 in places:
+            raise InvalidBudget(f"{name} names {places[-1]!r}, which is no {value}; write values as in the table")
+        if len(places) < len(side) - (OTHERS in side):
+            raise InvalidBudget(f"{name} names one {value} twice; write each value once")
         found = [limit for s in range(n) if (limit := side.get(places.get(s, OTHERS))) is not None]
         if len(found) < n:
             raise InvalidBudget(

@@ -117,7 +117,7 @@ class Channel:
             raise InvalidChannel("a channel needs at least one stage; the identity is Channel.identity(n)")
         for a, b in pairwise(stages):
             if a.n_outputs != b.n_inputs:
-                raise InvalidChannel(f"a stage with {a.n_outputs} outputs cannot feed one with {b.n_inputs} inputs")
+                raise InvalidChannel(f"a stage with {b.n_inputs} inputs cannot follow one with {a.n_outputs} outputs")
         inputs = Alphabet.from_size("x", stages[0].n_inputs) if inputs is None else inputs
         outputs = Alphabet.from_size("y", stages[-1].n_outputs) if outputs is None else outputs
         if len(inputs) != stages[0].n_inputs or len(outputs) != stages[-1].n_outputs:
@@ -203,8 +203,8 @@ class Channel:
 
     def then(self, following: Channel) -> Channel:
         """Return the channel from X to Z that passes Y through another channel."""
-        if following.n_inputs != self.n_outputs:
-            raise InvalidChannel(f"{self.n_outputs} released symbols cannot enter a channel of {following.n_inputs}")
+        if (n_in := following.n_inputs) != (n_out := self.n_outputs):
+            raise InvalidChannel(f"a channel with {n_in} inputs cannot follow one with {n_out} outputs")
         return Channel(self.stages + following.stages, self.inputs, following.outputs)
 
     def renamed(self, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:

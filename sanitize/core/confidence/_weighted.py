@@ -176,7 +176,7 @@ class _Shares:
         return cls(sizes, shares, repeats * times, repeats * squares, np.bincount(x, weights, n_x) / weights.sum())
 
     def variance(self, level: float, n: float) -> Vector:
-        """Bounds of the mean of Σ t² over n clusters with and without s, shape (2, 1)."""
+        """Lower and upper bound of the expected Σ t² over all n clusters, including those without s, shape (2, 1)."""
         kappa, start = _WIDE
         share, times = np.append(self.sizes**2, 0.0), np.append(self.squares, n - self.squares.sum())
         bets = _Bets(np.zeros(len(share), np.int64), share, np.ones(len(share)), times, share[None] @ times / n)
@@ -227,7 +227,7 @@ def _bet_grid(needed: float, variance: Vector) -> Vector:
 
 
 def _nodes(values: Vector, most: int) -> Vector:
-    """All values, or a grid of this many from the least to the largest."""
+    """Return the distinct values, or if they are more than ``most``, a grid from the smallest to the largest."""
     nodes = np.unique(values)
     if len(nodes) > most:
         nodes = np.r_[nodes[0], np.geomspace(nodes[0], nodes[-1], most)[1:-1], nodes[-1]]

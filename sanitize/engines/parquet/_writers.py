@@ -74,7 +74,7 @@ def with_sorted_dictionary(array: pa.Array) -> pa.Array:
 
 
 def restore_type(column: Any, dtype: pa.DataType, name: str) -> Any:
-    """Convert a column of a file back to its type before writing, which inverts `as_type` and text forms of values."""
+    """Convert a column read from a file back to its type before it was written: undo `as_type` and text forms."""
     plain = value_type(column.type)
     if plain == dtype:
         return column
@@ -179,7 +179,7 @@ class CsvWriter:
 
 def _too_long(what: str) -> ColumnError:
     """Error for text that is too long for CSV readers."""
-    return ColumnError(f"{what} as text, more than CSV is read with; release to a .parquet file")
+    return ColumnError(f"{what} as text, more than CSV readers accept; release to a .parquet file")
 
 
 def quote_field(text: str) -> str:
@@ -204,8 +204,8 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
                 raise pa.ArrowInvalid("some are too far from 1970 to be read again")
         except (pa.ArrowException, ColumnError):
             raise ColumnError(
-                f"column {name!r} is {array.type}, and values of it have no text form in CSV; release it to a .parquet "
-                "file",
+                f"column {name!r} is {array.type} and holds values that have no text form in CSV; release it to a "
+                ".parquet file",
                 name,
             ) from None
         values = text

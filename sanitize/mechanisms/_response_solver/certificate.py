@@ -158,7 +158,7 @@ class Tree:
         return Boxes(low, high, self.polytope.slack_basis(k), np.full(k, -np.inf))
 
     def _add_whole(self) -> None:
-        """Add one open box that contains all others, in place of unbounded initial boxes."""
+        """Replace the initial boxes that have no bound yet by one box that contains all boxes."""
         n = self.polytope.n_spread
         whole = Boxes(np.zeros((1, n)), np.ones((1, n)), self.polytope.slack_basis(1), np.full(1, -np.inf))
         _tighten(self.polytope, self.mu, self.target, whole)

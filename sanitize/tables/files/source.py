@@ -179,8 +179,8 @@ class Source(ABC):
             values = arrays[name].unique().drop_null().cast(value_type(arrays[name].type))
             if any(str(value) != text and not _is_same_number(value, text) for value in values.to_pylist()):
                 raise ColumnError(
-                    f"column {name!r} has other values in {file.name} than the folder that it lies in names; move the "
-                    "file or rename the folder",
+                    f"column {name!r} in {file.name} contradicts the value in the name of its folder; move the file or "
+                    "rename the folder",
                     name,
                 )
 

@@ -344,6 +344,6 @@ def test_rows_that_are_generated_for_classes_are_refused():
     released = classes.fit_transform(table)
     for ask in (sz.auditing.analyze.mean, sz.auditing.analyze.table):
         with pytest.raises(
-            ColumnError, match=r"holds no column 'cell'.*Standard errors computed on generated rows are not valid"
+            ColumnError, match=r"lacks column 'cell'.*No valid standard errors can be computed from generated rows"
         ):
             ask(released, classes.channel_, "a")
