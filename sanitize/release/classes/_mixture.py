@@ -23,7 +23,9 @@ _ROUNDS, _SETTLED = 60, 5e-4
 _TRIAL = 8
 # Columns of many groups would determine the classes alone, so log-chances are divided by this power of the entropy of
 # their column. The second number is the least entropy, in nats, to divide by.
-_EVEN, _LEAST_ENTROPY = 0.35, 0.05
+# A certified channel tells few classes apart: they serve more columns if all count more evenly. Without a certificate
+# columns of many groups lose more by it than others gain.
+_EVEN, _CERTIFIED_EVEN, _LEAST_ENTROPY = 0.35, 0.7, 0.05
 # Logarithms are rounded to this step, so that the last digits of sums decide nothing.
 _GRID = 2.0**20
 
@@ -55,6 +57,8 @@ class Mixture:
         weights: Vector,
         noise: Vector,
         importance: Vector | None = None,
+        *,
+        is_certified: bool = False,
     ) -> Mixture:
         """Fit a mixture of classes to rows.
 
@@ -70,12 +74,15 @@ class Mixture:
             Random numbers in (0, 1) for the starts.
         importance : ndarray of float, shape (n_columns,), optional
             Weight of each column in determining the classes.
+        is_certified : bool
+            Whether other rows certify what is released of the classes.
         """
         rows = indicators(codes, sizes)
         transposed = rows.T.tocsr()
         margin = (transposed @ weights + 1e-3) / (weights.sum() + 1e-3)
         first = np.cumsum([0, *sizes])
-        powers = _powers(margin, first) * np.repeat(np.ones(len(sizes)) if importance is None else importance, sizes)
+        powers = _powers(margin, first, _CERTIFIED_EVEN if is_certified else _EVEN)
+        powers *= np.repeat(np.ones(len(sizes)) if importance is None else importance, sizes)
         starts = [cls._maximize(transposed, _start(trial), weights, margin, first, powers) for trial in noise]
         tried = [trial._improve(rows, transposed, weights, margin, first, powers, _TRIAL) for trial in starts]
         best = max(tried, key=lambda trial: trial.log_likelihood)
@@ -143,10 +150,10 @@ def indicators(codes: NDArray[np.int32], sizes: Sequence[int]) -> csr_array:
     return csr_array((np.ones(n * width), places.ravel(), np.arange(n + 1) * width), shape=(n, int(sum(sizes))))
 
 
-def _powers(margin: Vector, first: Codes) -> Vector:
+def _powers(margin: Vector, first: Codes, evenness: float) -> Vector:
     """Exponent of each column in the membership of classes, for each of its groups."""
     entropies = np.maximum(-np.add.reduceat(margin * np.log(margin), first[:-1]), _LEAST_ENTROPY)
-    powers = entropies**-_EVEN
+    powers = entropies**-evenness
     powers *= entropies.sum() / (powers * entropies).sum()
     return np.repeat(powers, np.diff(first))
 

@@ -198,6 +198,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         words: RandomWords,
         *,
         n_classes: int | None = None,
+        is_certified: bool = False,
         weights: NDArray[Any] | None = None,
         edges: Mapping[str, Sequence[Any]] | None = None,
         rows: NDArray[np.bool_] | None = None,
@@ -215,6 +216,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             Random source for the starts of the search and for the edges of numbers.
         n_classes : int, optional
             Number of classes, which by default grows with the number of rows.
+        is_certified : bool
+            Whether other rows certify what is released of the classes: fewer and more even ones then serve better.
         weights : ndarray, shape (n,), optional
             Number of people that each row stands for.
         edges : mapping of name to numbers, optional
@@ -243,11 +246,11 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         shares = draw_edge_shares(words, len(arrows))
         fitted = FittedColumns.fit(arrows, mass, most, *settings, shares=shares, rows_are_people=rows_are_people)
         sample = _sample(np.arange(len(chosen)), _CLASS_ROWS)
-        codes, mass, k = fitted.codes[sample], mass[sample], n_classes or _n_classes(n_rows)
+        codes, mass, k = fitted.codes[sample], mass[sample], n_classes or _n_classes(n_rows, is_certified=is_certified)
         sizes = [column.n_groups for column in fitted.columns]
         noise = np.stack([_uniform(words, start, len(sample) * k).reshape(-1, k) for start in range(2)])
         importance = np.where([name in kept for name in arrows], _KEPT_IMPORTANCE, 1.0)
-        mixture = Mixture.fit(codes, sizes, k, mass, noise, importance)
+        mixture = Mixture.fit(codes, sizes, k, mass, noise, importance, is_certified=is_certified)
         mixture = mixture.sharpen(_SHARPNESS)
         classes = _draw_classes(mixture.memberships(indicators(codes, sizes))[0], words)
         writers, n_parameters = _writers(fitted, codes, mass, mixture, classes)
@@ -267,11 +270,13 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         edges: Mapping[str, Sequence[Any]],
         above: Mapping[str, Mapping[str, tuple[str, ...]]],
         kept: Collection[str] = (),
+        *,
+        is_certified: bool = False,
     ) -> str:
         """Describe the settings of `fit` that these classes contradict; empty if there are none."""
         if {*self.names} != {*names} or {*self.kept} != {*kept}:
             return "other columns"
-        if self.n_classes != (asked := n_classes or _n_classes(self.n_rows)):
+        if self.n_classes != (asked := n_classes or _n_classes(self.n_rows, is_certified=is_certified)):
             return f"n_classes={self.n_classes} in place of {asked}"
         other = [one for one in self.columns if not one.is_of(edges.get(one.name, ()), above.get(one.name, {}))]
         return f"other bins or another hierarchy of {other[0].name!r}" if other else ""
@@ -527,9 +532,9 @@ def _n_groups(n_rows: int) -> int:
     return max(4, round(1.2 * n_rows**0.25))
 
 
-def _n_classes(n_rows: int) -> int:
+def _n_classes(n_rows: int, *, is_certified: bool) -> int:
     """Number of classes for this number of rows."""
-    return max(2, min(64, round(0.7 * n_rows**0.5)))
+    return max(2, min(64, round((0.5 if is_certified else 0.7) * n_rows**0.5)))
 
 
 def _n_degrees(n_rows: int) -> float:

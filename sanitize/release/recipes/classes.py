@@ -211,8 +211,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if self.target is not None and self.target not in layout.public:
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
-        source, design = rows, None
-        if self.confidence is not None:
+        source, design, is_certified = rows, None, self.confidence is not None
+        if is_certified:
             share = FIT_SHARE if self.record_dp is None else RECORD_SHARE
             design = design_rows(len(as_arrow(rows[layout.public[0]], layout.public[0])), share)
         if self.record_dp is not None:
@@ -238,7 +238,9 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             fitted, weights = self._row_of_each_person(source, key)
         above = {name: read_hierarchy(hierarchy, name) for name, hierarchy in (self.hierarchies or {}).items()}
         if partition is not None and (
-            other := partition.model.differs(table, self.n_classes, edges, above, layout.keep)
+            other := partition.model.differs(
+                table, self.n_classes, edges, above, layout.keep, is_certified=is_certified
+            )
         ):
             raise InvalidChannel(f"these latent classes were fitted with other settings: they have {other}")
         if partition is None:
@@ -249,7 +251,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             if self.record_dp is not None and self.n_classes == 1 and not extra_columns:
                 model = as_classes(table, edges)
             else:
-                model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
+                model = LatentClassModel.fit(table, key, n_classes=self.n_classes, is_certified=is_certified, **learned)
             # With a digest of all rows, changing one row would change the class of every other row.
             partition = ClassPartition.from_model(model, key, table if source is rows else None)
         groups = partition.encode(table)
