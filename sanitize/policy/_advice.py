@@ -48,8 +48,8 @@ _PAIRS = 512
 # Most rows for which latent classes, or a joint release, are designed for every budget.
 _ROWS_TO_TRY = 200_000
 
-# Effort of a search in a draft; a release spends forty times as much.
-_DRAFT_EFFORT = 10_000_000
+# Effort of a search in a draft; a release spends a hundred times as much.
+_DRAFT_EFFORT = 4_000_000
 # Most rows for which classes are fitted again; with more, the rows that a confidence leaves for fitting suffice.
 _ROWS_TO_REFIT = 40_000
 # Share below which a curve would show 0.0 % everywhere.
@@ -421,7 +421,7 @@ def with_lines(policy: Policy, lines: Sequence[Proposal]) -> Policy:
 
 
 def draft_designer(policy: Policy) -> Designer:
-    """Make the designer of a draft, whose search for a response has a fortieth of a release's effort.
+    """Make the designer of a draft, whose search for a response has a hundredth of a release's effort.
 
     The remaining effort would mostly prove how close the design is to the optimum, which drafts do not show.
     """

@@ -171,8 +171,8 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     """Design the release that a policy describes, and alternatives to it.
 
     Other mechanisms and budgets are designed under all settings of the policy. Long steps show their progress on a
-    terminal, with the remaining time. If the policy sets no ``effort``, the search for a random response has a fortieth
-    of a release's effort, so that a large release may keep a little more or less than the plan states.
+    terminal, with the remaining time. If the policy sets no ``effort``, the search for a random response has a
+    hundredth of a release's effort, so that a large release may keep a little more or less than the plan states.
 
     Parameters
     ----------

@@ -341,9 +341,9 @@ RESPONSE = HEAD + 'mechanism = "optimal-random-response"\n'
 
 
 @pytest.mark.parametrize("setting", ["", "confidence = 0.9\n"])
-def test_a_plan_searches_with_a_fortieth_of_the_effort_or_what_the_policy_sets(setting):
+def test_a_plan_searches_with_a_hundredth_of_the_effort_or_what_the_policy_sets(setting):
     chosen = [draft_designer(sz.Policy.from_toml(RESPONSE + setting + line)) for line in ("", "effort = 3e6\n")]
-    assert [designer.recipe().effort for designer in chosen] == [RESPONSE_EFFORT / 40, 3e6]
+    assert [designer.recipe().effort for designer in chosen] == [RESPONSE_EFFORT / 100, 3e6]
 
 
 @pytest.mark.slow

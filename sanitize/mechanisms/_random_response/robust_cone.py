@@ -122,7 +122,7 @@ class RobustCone:
         columns = []
         left = costs
         for _ in range(8):  # rounds of the search for distributions P_S
-            if effort.is_late():
+            if effort.is_used():
                 break
             matrix = np.concatenate([product(self.rows, self._forms), self._thresholds()])
             price = _PASSES * int(np.count_nonzero(matrix))
