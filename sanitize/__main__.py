@@ -15,7 +15,7 @@ _INTERRUPTED = "sanitize: interrupted; nothing was written"
 
 
 def main() -> int:
-    """Run the command, which Ctrl-C ends with one line, even while the library is being imported.
+    """Run the command and return its exit code; Ctrl-C, even during imports, ends it with a message of one line.
 
     Returns
     -------

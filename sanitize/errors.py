@@ -41,8 +41,8 @@ class InvalidDistribution(SanitizeError, ValueError):
     def expected_joint(cls, given: object) -> InvalidDistribution:
         """Make the error for a value that is not the expected distribution."""
         return cls(
-            f"expected a JointDistribution, got {type(given).__name__}; JointDistribution.from_matrix makes one of a "
-            "matrix of probabilities (n_s, n_x), from_frame of a table"
+            f"expected a JointDistribution, got {type(given).__name__}; make one with JointDistribution.from_matrix "
+            "from probabilities (n_s, n_x), or with from_frame from a table"
         )
 
 
@@ -53,8 +53,8 @@ class InvalidChannel(SanitizeError, ValueError):
     def no_channel(cls, given: object) -> InvalidChannel:
         """Make the error for a value that is not the expected channel."""
         return cls(
-            f"expected a Channel, got {type(given).__name__}; Channel.from_matrix makes one of a matrix (n_x, n_y), "
-            "and a fitted sanitizer has its own in channel_"
+            f"expected a Channel, got {type(given).__name__}; make one with Channel.from_matrix from a matrix "
+            "(n_x, n_y), or take channel_ of a fitted sanitizer"
         )
 
 
@@ -126,12 +126,12 @@ class ColumnError(SanitizeError, ValueError):
 
 
 def in_words(names: Sequence[object]) -> str:
-    """List the first names for a sentence, with dots if there are more."""
+    """List up to a few names for a sentence; dots stand for the others."""
     return ", ".join([*map(repr, names[:_MOST_NAMED]), *["..."] * (len(names) > _MOST_NAMED)])
 
 
 def _has(names: Sequence[str]) -> str:
-    """Describe the columns of a table by their first names."""
+    """List the first few columns of a table in a sentence."""
     return f"the table has {in_words(names) or 'no columns'}."
 
 
@@ -195,7 +195,7 @@ class BudgetExceeded(SanitizeError):
 
 
 class NothingToProtect(SanitizeError, ValueError):
-    """The sensitive columns have one value in all rows, so there is nothing to protect, and nothing is released.
+    """The sensitive columns have the same value in all rows, so there is nothing to protect, and nothing is released.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class NothingToProtect(SanitizeError, ValueError):
         names = " and ".join(map(repr, report.sensitive))
         super().__init__(
             f"NOTHING TO PROTECT: {names} has one class, the same value in all rows, so a limit on it means nothing; "
-            "nothing was released. Look at its bins and joins (one edge cuts a column in two), or name the column that "
+            "nothing was released. Check its bins and joins (one edge cuts a column in two), or name the column that "
             "is sensitive"
         )
 
@@ -242,11 +242,11 @@ class LedgerExceeded(BudgetExceeded):
         self.budget = budget
         self.n_recorded = n_recorded
         self.left = left
-        room = "" if left is None else f" What is recorded leaves {max(left, 0.0):.4g} nats."
+        room = "" if left is None else f" The recorded releases leave {max(left, 0.0):.4g} nats."
         self.args = (
-            f"together with the {n_recorded} release(s) recorded of these rows the release exceeds the budget "
-            f"{budget!r} by {excess:.4g} nats; nothing was released.{room} Design it within what is left, or "
-            "hand out copies of a release that is recorded: they reveal nothing more.",
+            f"together with the {n_recorded} recorded release(s) of these rows, the release exceeds the budget "
+            f"{budget!r} by {excess:.4g} nats; nothing was released.{room} Design the release within the "
+            "remaining budget, or hand out copies of a recorded release: they reveal nothing more.",
         )
 
 
@@ -255,7 +255,7 @@ class LedgerError(SanitizeError, ValueError):
 
 
 class RowOrderLeak(SanitizeError):
-    """The order of the rows reveals more about S than the budget allows, so the rows cannot keep it.
+    """The order of the rows reveals more about S than the budget allows, so the rows must be shuffled.
 
     Attributes
     ----------
@@ -334,7 +334,7 @@ class UselessRelease(SanitizeError):
 
 
 class UnseenSymbolWarning(UserWarning):
-    """Rows held symbols that were absent at fit; they were mapped to the riskiest group."""
+    """Rows held symbols that were absent at fit; these rows were released like rows with the riskiest symbol."""
 
 
 class ReleaseWarning(UserWarning):

@@ -81,7 +81,8 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
     index = getattr(released, "index", None)
     if getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":  # row numbers reveal at most the order
         cautions.append(
-            "the index of the released frame is the source's and may identify; reset_index(drop=True) drops it"
+            "the index of the released frame is that of the raw frame, and may identify rows; remove it with "
+            "reset_index(drop=True)"
         )
     for words in cautions:
         warnings.warn(words, ReleaseWarning, stacklevel=2)
@@ -150,7 +151,7 @@ def audit(
 
 
 def last_report(df: Any) -> LeakageReport:
-    """Return the report of a frame that this library released; copies of the frame have none.
+    """Return the report of a frame that this library released; raise an error for other frames, even copies.
 
     Raises
     ------
@@ -167,14 +168,14 @@ def last_report(df: Any) -> LeakageReport:
     """
     report = report_of(df)
     if report is None:
-        raise SanitizeError("this frame has no report: it is a copy or was not released by sanitize; keep the original")
+        raise SanitizeError("this frame has no report: it is a copy or was not released by sanitize; give the original")
     return report
 
 
 def _releasing(
     estimator: Callable[Parameters, Sanitizer],
 ) -> Callable[Concatenate[FrameMethods[Frame], Parameters], Frame]:
-    """Make a method with the signature of an estimator that releases the frame through this estimator."""
+    """Make a method that releases the frame through an estimator, and give it the estimator's signature."""
 
     def method(self: FrameMethods[Frame], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Frame:
         return release(self._df, estimator(*args, **kwargs))

@@ -94,7 +94,7 @@ class ShownWithVerdict:
         return bundle
 
     def _with_verdict(self, page: str) -> str:
-        """Return the box alone, without repeating the verdict shown above it."""
+        """Return the page under a badge of the report, and without the verdict in its box; unchanged before a fit."""
         report, heading = getattr(self, "report_", None), html.escape(self._verdict_heading())
         return page if report is None else f"<div>{badge(report)}{page.replace(heading, type(self).__name__)}</div>"
 
@@ -114,7 +114,7 @@ _LOOKED_AT, _BY_CHANCE = 1000, 1e-6
 
 @dataclass
 class _FitRows:
-    """Record of the rows of a fit: digests of the sensitive columns and of a public column, and releases since."""
+    """Record of the rows of a fit: digests of the sensitive columns and a public column, and if they were released."""
 
     secrets: frozenset[int]
     public: int | None
@@ -127,7 +127,7 @@ _FITTED: WeakKeyDictionary[Sanitizer, _FitRows] = WeakKeyDictionary()
 
 
 def _digests(source: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
-    """Digest of each column, from some of its values in order, if they identify the rows."""
+    """Yield a digest of each column whose order identifies the rows, computed from some of its values in order."""
     for name in names:
         column = as_arrow(source[name], name)
         try:
@@ -236,7 +236,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         if isinstance(X, (str, os.PathLike)) or is_stream(X):
             if any(argument is not None for argument in (sensitive_features, sample_weight, groups, largest_total)):
                 raise InvalidParameter(
-                    "files and streams carry their sensitive columns, and have no sample_weight or groups; name the "
+                    "files and streams contain the sensitive columns, and take no sample_weight or groups; name the "
                     "columns with sensitive="
                 )
             with open_source(X, self.numbers) as files:
@@ -255,15 +255,15 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         if sample_weight is not None or groups is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
         elif largest_total is not None and recipe.person_column is None:
-            raise InvalidParameter("largest_total is of groups or weights: give groups= or sample_weight=")
+            raise InvalidParameter("largest_total applies to groups or weights: give groups= or sample_weight=")
         source = MemoryTable(table, sensitive_features, weights, groups, largest_total)
         fitted = recipe.fit(source)
         self._remember(fitted)
         layout = fitted.layout
         if y is not None and isinstance(self._release.layout, CellLayout):
             warnings.warn(
-                "y does not belong to generated rows: a model trained on both learns next to nothing. Put y among the "
-                "columns that are released, and take it from there",
+                "y does not belong to generated rows: a model trained on these rows and y learns next to nothing. "
+                "Release y as a public column, and train the model on the released column",
                 ReleaseWarning,
                 stacklevel=2,
             )
@@ -335,7 +335,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         InvalidParameter
             With ``secret_dp`` or ``record_dp``, because the figures would be computed without noise.
         """
-        refuse_noisy(self, "measure counts them without noise; use an estimator of its own, for your own eyes")
+        refuse_noisy(self, "measure counts them without noise; use another estimator, and keep its report private")
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
         source = MemoryTable(table, sensitive_features)

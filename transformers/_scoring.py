@@ -64,7 +64,7 @@ def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
 
 
 def _scorer(measure: str, sign: float) -> Callable[..., float]:
-    """Return a figure of a fitted sanitizer on given rows, with a sign so that larger is better."""
+    """Make a function that returns ``sign`` times a figure of a fitted sanitizer on given rows."""
 
     def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:
         values = sanitizer.measure(X, **params).summary

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
-    """Attack a released file, show the findings, and return those that refute it; always write the page."""
+    """Attack a released file, show the findings, and write a page if asked; return an error if one refutes the file."""
     from sanitize.auditing.attack import judge as judge_table
 
     files = {name: getattr(args, name) for name in ("input", "source", "outsiders", "earlier")}

@@ -32,7 +32,7 @@ def check_settings(args: argparse.Namespace) -> None:
     if args.policy is not None:
         extra = [option for name, option in _SETTINGS.items() if getattr(args, name, None) is not None]
         if extra:
-            args.parser.error(f"{', '.join(extra)} cannot be given with -p: the policy says it")
+            args.parser.error(f"{', '.join(extra)} cannot be given with -p: set this in the policy")
         return
     needed = ["sensitive", "public"] if not args.keep else ["sensitive"]
     absent = [_SETTINGS[name] for name in needed if not getattr(args, name)]
@@ -42,11 +42,11 @@ def check_settings(args: argparse.Namespace) -> None:
     if absent:
         args.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
     if getattr(args, "unit", None) is not None and args.ledger is None:
-        args.parser.error("--unit needs --ledger FILE, which keeps what each unit was released")
+        args.parser.error("--unit needs --ledger FILE, which records the releases of each unit")
     mechanism = getattr(args, "mechanism", None) or DEFAULT_MECHANISM
     if getattr(args, "eps", None) is not None and "lift" in ALL[mechanism][1]:
         args.parser.error(
-            f"-e is a level of {' and '.join(_OF_EPS)}; {mechanism} takes a limit that says its unit: --at-most 2 "
+            f"-e is a level of {' and '.join(_OF_EPS)}; {mechanism} takes a limit with a unit: --at-most 2 "
             "--at-least 0.5, in times as likely, or --lower 0.69 --upper 0.69, in nats"
         )
     if not sides:
@@ -54,8 +54,8 @@ def check_settings(args: argparse.Namespace) -> None:
     options = ", ".join(_SETTINGS[name] for name in sides)
     if sides not in PAIRS:
         args.parser.error(
-            f"{options}: give --at-most and --at-least, in times as likely, or --lower and --upper, in nats; both of "
-            "them: --at-least 0 or inf leaves a side free"
+            f"{options}: give both --at-most and --at-least (times as likely), or both --lower and --upper (nats); "
+            "--at-least 0, or inf for another one, leaves its side free"
         )
     if "lift" not in ALL[mechanism][1]:
         args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of {options}")
@@ -67,18 +67,18 @@ def check_dossier(args: argparse.Namespace) -> None:
     options = {"policy": "-p"}
     if args.dossier is None:
         if present:
-            args.parser.error(f"{options.get(present[0], f'--{present[0]}')} goes with --dossier; name it too")
+            args.parser.error(f"{options.get(present[0], f'--{present[0]}')} needs --dossier; name it too")
         return
     absent = [option for option in ("released", "policy") if option not in present]
     if absent:
         wanted = ", ".join(options.get(name, f"--{name}") for name in absent)
-        args.parser.error(f"--dossier needs {wanted} too: it is of a released file, under a policy")
+        args.parser.error(f"--dossier also needs {wanted}: a dossier is about a released file and its policy")
     if args.json or args.output is not None:
         args.parser.error("--dossier writes files of its own; show the report in another run")
     if args.dossier.suffix not in (".html", ".md"):
         args.parser.error(f"--dossier takes a name ending in .html or .md, got {str(args.dossier)[-40:]!r}")
     if args.input == STREAM:
-        args.parser.error("--dossier names the report by its digest, so it reads a file, not standard input")
+        args.parser.error("--dossier identifies the report by its digest: name a file, not standard input")
 
 
 def resolve_policy(args: argparse.Namespace) -> Policy:
@@ -105,7 +105,7 @@ def resolve_policy(args: argparse.Namespace) -> Policy:
         if mechanism not in OWNERS[name]:
             raise InvalidParameter(f"{mechanism} has no {_SETTINGS[name]}; leave it out, or change the mechanism (-m)")
     if keep and mechanism == CLASSES:
-        raise InvalidParameter(f"{mechanism} releases a whole table, without -k; list all columns with -x")
+        raise InvalidParameter(f"{mechanism} releases a whole table, so -k does not apply; list all columns with -x")
     channel = PolicyChannel("release", public, mechanism, dict(getattr(args, "bins", None) or []), settings)
     return Policy(
         tuple(args.sensitive),

@@ -144,8 +144,8 @@ class DPLedger:
     def _read(self) -> _Form:
         if not self.path.exists():
             raise LedgerError(
-                f"there is no ledger {self.path.name!r}; make it with sanitize.over_time.DPLedger(path, eps=...), the "
-                "total level of all fits"
+                f"there is no ledger {self.path.name!r}; make it with sanitize.over_time.DPLedger(path, eps=...), with "
+                "the total level of all fits as eps"
             )
         return read_book(self.path, _Form, lambda form: form, "a ledger of levels")
 

@@ -158,7 +158,7 @@ class Tally:
         return cls(tuple(singles), whole)
 
     def merge(self, addend: Tally) -> Tally:
-        """Return the sum of both counts, which is the same for any split of the rows."""
+        """Return a tally with the counts of both added; the sum is the same for any split of the rows."""
         singles = tuple(left.merge(right) for left, right in zip(self.singles, addend.singles, strict=True))
         try:
             whole = None if self.whole is None or addend.whole is None else self.whole.merge(addend.whole)
@@ -227,7 +227,7 @@ def _pack_counts(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, .
 def _measure(
     counts: ContingencyTable | None, runs: Sequence[_Run], n: int, budget: Budget, level: float
 ) -> LeakageReport | None:
-    """Report on some of n releases, measured, and the others, by their level; None if there is too much to measure."""
+    """Report on n releases, some measured and the others bounded by ``level``; None if there is too much to measure."""
     if not runs:
         distribution, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
     elif counts is None:

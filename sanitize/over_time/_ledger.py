@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from sanitize.release.designer import Designer
     from sanitize.report import LeakageReport
 
-_NO_LEDGER = (
-    "a ledger of releases counts them without noise; leave it out, and give the promise a sanitize.over_time.DPLedger"
-)
+_NO_LEDGER = "a ledger of releases counts them without noise; leave it out, and pass a DPLedger to SecretDP or RecordDP"
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,8 @@ class Ledger:
             if not self.path.exists():
                 if wanted is None:
                     raise LedgerError(
-                        f"there is no ledger {self.path.name!r}; make it with sanitize.Ledger(path, budget), the "
-                        "budget of all releases together"
+                        f"there is no ledger {self.path.name!r}; make it with sanitize.Ledger(path, budget), with "
+                        "the budget of all releases together"
                     )
                 Book.empty(wanted).write(self.path)
         book_budget = Book.read(self.path).budget

@@ -124,7 +124,7 @@ class UnitLedger:
                 if wanted is None or unit is None:
                     raise LedgerError(
                         f"there is no unit ledger {self.path.name!r}; make it with UnitLedger(path, budget, unit=...), "
-                        "the limit of all releases of a unit together and the column that identifies individuals"
+                        "with the budget of all releases of a unit together, and the column that identifies units"
                     )
                 UnitBook.empty(wanted, unit, least, confidence).write(self.path)
         book = UnitBook.read(self.path)
@@ -247,7 +247,7 @@ class UnitLedger:
             after, codes = release_rows(before, release, rows, random_words)
             report = after.report()
             if not report.ok:
-                raise LedgerError(f"the release would be {report.excess:.3g} nats over the budget of the ledger")
+                raise LedgerError(f"the release is {report.excess:.3g} nats over the ledger's budget; it was not made")
             target_stamp = stamp(target)
             after.write(self.path)
             try:

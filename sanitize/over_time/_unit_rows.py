@@ -123,7 +123,7 @@ def _partition_groups(
 
 
 def _record_turn(book: UnitBook, units: Codes, blocks: Codes, printed: Codes, error_shares: Vector) -> UnitBook:
-    """Return the book after a value of each of some units was released; a block that is a whole group is not new.
+    """Return the book with one released value for some units; a block that is a whole group stays the same group.
 
     ``error_shares`` has the part of its error share that each group keeps. Of the rest, each new group gets a part in
     proportion to its design units, and absent units keep a part.
@@ -190,8 +190,8 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     mixed += int((book.secret[unit_places[is_known]] != unit_secrets[is_known]).sum())
     if mixed:
         raise LedgerError(
-            f"the sensitive columns have several values for one unit {mixed} times, here or in an earlier release; "
-            "give every row of a unit one sensitive value, for example whether it ever had the diagnosis"
+            "the sensitive columns have more than one value for a unit, in these rows or since an earlier release "
+            f"({mixed} times); give all rows of a unit one value, for example whether it ever had the diagnosis"
         )
     if not book.releases:
         sizes, chosen = (
@@ -218,7 +218,7 @@ def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes
 
 
 def design_unit_rows(book: UnitBook, table: Table) -> Table:
-    """Rows of the design units."""
+    """Return the rows of the design units, which choose the groups; refuse a table without such units."""
     texts, unit = row_texts(table, [book.unit])
     chosen = np.flatnonzero(is_design_unit(unit_digests(book, texts))[unit])
     if not len(chosen):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def halve_units(
     read: Mapping[str, Table], key: str, children: Mapping[str, Child], root: str | None, units: Any
 ) -> dict[str, pa.Table]:
-    """Split each unit i: 2i gets the earlier half of its rows and 2i + 1 the later half; both copy its own columns.
+    """Split each unit i: 2i gets the earlier half of its rows and 2i + 1 the later half; both copy i's own columns.
 
     Rows of second-level tables follow the rows to which they belong.
     """

@@ -96,7 +96,7 @@ class _Column:
         return self.column.n_groups
 
     def target_rows(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
-        """Number of rows of each owner that should be in each state; the kind of owner gives it for other values."""
+        """Wanted number of rows of each owner in each state, from shares of values; without a share, from the kind."""
         wanted, is_wanted = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
         values = python_values(self.column.values, self.column.name)
         for place in np.flatnonzero(self.column.places >= 0):

@@ -54,7 +54,7 @@ def _reword_for_units(words: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FlatRecords:
-    """Records of units, each made from the rows of one unit alone, so that one more unit changes a count by 1.
+    """Records of units, one made from the rows of each unit alone, so that one more unit changes one count by 1.
 
     A record contains the profile of the unit and, for each table, a randomly chosen row with the row before it. The row
     is chosen among the rows of the unit or, in a second-level table, among those of the row chosen in the first level.
@@ -91,7 +91,7 @@ class FlatRecords:
         rows_of = dict[str, Any]()
         for rows in root.below:
             if rows.n_nobody:
-                words = f"table {rows.name!r} has rows without a person: with record_dp leave them out"
+                words = f"table {rows.name!r} has rows without a person: leave these rows out with record_dp"
                 raise ColumnError(words, rows.child.key)
             for name in rows.columns:
                 column = rows.distances(name)
@@ -160,7 +160,7 @@ class FlatRecords:
 def _with_usual(
     root: OwnedRows, bins: dict[str, Any], values: dict[str, Sequence[Any]]
 ) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
-    """Return the declared bins and values, with those of summaries, which are missing for owners without rows."""
+    """Return declared bins and values, with those of summaries added; summaries are missing for owners without rows."""
     for above, below in ((root, root.below), *((rows, rows.children) for rows in root.below)):
         means = {f"{rows.name}: mean of {name}": rows.label(name) for rows in below for name in rows.columns}
         for name in above.summary_names - {rows.count for rows in above.children}:
@@ -174,7 +174,7 @@ def _with_usual(
 def _choose_rows(
     above: OwnedRows, owner: NDArray[np.intp], key: NoiseKey
 ) -> Iterator[tuple[OwnedRows, NDArray[np.intp], NDArray[np.intp]]]:
-    """Choose a row of each unit and the row before it, for all tables below; -1 if there is none."""
+    """Yield each table below with a random row of each unit, and the row before it; -1 if there is no such row."""
     for rows in above.children:
         number = np.append(np.bincount(rows.owner, minlength=rows.n_owners), 0)[owner]
         first = np.append(np.searchsorted(rows.owner, np.arange(rows.n_owners)), 0)[owner]

@@ -367,8 +367,8 @@ def read_units(
     values, codes = factorize(get_column(native, key), key)
     n = len(values)
     if (codes < 0).any() or (root is not None and n < len(native)):
-        words = "must name a unit in every row" if root is None else "must name each unit once"
-        raise ColumnError(f"column {key!r} of table {first!r} {words}: it has missing or equal keys", key)
+        words = "a unit in every row: some are missing" if root is None else "each unit once: some are missing or equal"
+        raise ColumnError(f"column {key!r} of table {first!r} must name {words}; correct its keys", key)
     names = [] if root is None else [name for name in own_columns or native.column_names if name != key]
     columns = {name: get_column(native, name).combine_chunks() for name in names}
     keys, place = values if root is None else values.take(pa.array(codes)), np.arange(n)
@@ -399,8 +399,8 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
     owner = row_owners(native, key, above.keys)
     if lost := int((owner == UNSEEN).sum()):
         raise ColumnError(
-            f"column {key!r} of table {name!r} names {lost} times what table {above.name!r} does not have; leave those "
-            "rows out, or make it missing",
+            f"column {key!r} of table {name!r} has keys that table {above.name!r} does not have ({lost} rows); leave "
+            "these rows out, or set their key to missing",
             key,
         )
     nobody = np.flatnonzero(owner < 0)

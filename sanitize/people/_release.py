@@ -277,7 +277,7 @@ class UnitRelease:
 
     @cached_property
     def report_(self) -> LeakageReport:
-        """Report of the fit or, after a release, of that; reading the former computes what a ledger would record."""
+        """Report of the release or, before one, of the fit; with a ledger, both include its earlier releases."""
         history = None if self.ledger is None else self.ledger.check(self._told, self._designer)
         return self._make_report([], history)
 

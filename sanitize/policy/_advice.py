@@ -249,7 +249,7 @@ class Drafts:
         return (Proposal("channel", "mechanism", name, why),)
 
     def changes(self, table: TableCounter) -> tuple[Proposal, ...]:
-        """Lines that weaken a claim or limit, or that join, bin or leave out columns, each of which alone keeps more.
+        """Lines that weaken a claim or limit, or that join, bin or leave out columns; each change alone keeps more.
 
         Information in a column that is left out counts as lost.
         """
@@ -310,7 +310,7 @@ class Drafts:
         return ()
 
     def measured(self, table: TableCounter, lines: Sequence[Proposal]) -> tuple[Proposal, ...]:
-        """Add to lines the utility of a release with all lines that can be tried; drop these lines if it is no larger.
+        """Try lines together, and add the utility of this release to their reasons; drop them if it is no larger.
 
         Lines that the owner has to fill in stay unchanged.
         """

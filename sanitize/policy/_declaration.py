@@ -157,24 +157,24 @@ _AVERAGE = {
     "upper": _key(_LEVEL, example="upper = 0.5 (nats)"),
     "limits": _maybe(
         _LIMITS,
-        "Limits in addition to the average: how many times as likely a released value makes a sensitive value, or "
-        "each by value.",
+        "Limits in addition to that on the average, in times as likely: numbers for all sensitive values, or tables "
+        "with a number for each.",
     ),
 }
 _BOUNDS = {
     "lift": {
         "at_most": _maybe(
             _AT_MOST,
-            "At most how many times as likely a released value makes a sensitive value, or a number for each; '*' is "
-            "all others.",
+            "Number of times as likely that a released value may at most make a sensitive value, or a table with a "
+            "number for each value; '*' stands for all others.",
         ),
         "at_least": _maybe(
             _AT_LEAST,
-            "At least how many times as likely a released value makes a sensitive value, or a number for each; goes "
-            "with at_most.",
+            "Number of times as likely that a released value must at least leave a sensitive value, or a table with a "
+            "number for each value; required with at_most.",
         ),
-        "lower": _maybe(_LEVEL, "The same as at_least in nats: -log(at_least)."),
-        "upper": _maybe(_LEVEL, "The same as at_most in nats: log(at_most); goes with lower."),
+        "lower": _maybe(_LEVEL, "Limit at_least in nats: -log(at_least); required with upper."),
+        "upper": _maybe(_LEVEL, "Limit at_most in nats: log(at_most); required with lower."),
     },
     "ldp": {"eps": _key(_LEVEL, example="eps = 1.0 (nats)")},
     "l1": _AVERAGE,
@@ -204,14 +204,14 @@ _RECORD_DP = form(
 )
 # Setting of a channel -> allowed values, error text, and the mechanisms that have the setting.
 _SETTINGS = {
-    "min_count": _maybe(_WHOLE[0], "Public values in fewer rows are pooled.", *_TUPLES),
-    "smoothing": _maybe(NonNegative, "Added to every cell of the counts: a prior, not data.", *_TUPLES),
-    "n_classes": _maybe(_WHOLE[1], "Latent classes; by default a number that grows with the rows.", CLASSES),
+    "min_count": _maybe(_WHOLE[0], "Number of rows below which a combination of public values is pooled.", *_TUPLES),
+    "smoothing": _maybe(NonNegative, "Number added to every cell of the counts, as a prior.", *_TUPLES),
+    "n_classes": _maybe(_WHOLE[1], "Number of latent classes; by default it grows with the number of rows.", CLASSES),
     "rule": _maybe(Literal[_DESIGNS], "The rule that designs the channel on latent classes.", CLASSES),
     "hierarchies": _maybe(
         dict[str, _TEXT],
-        "File of the ancestors of each value of a column, nearest first, with semicolons or commas; relative to this "
-        "file.",
+        "File, by column, that lists each value with its ancestors, nearest first, separated by semicolons or commas; "
+        "the path is relative to this policy.",
         CLASSES,
     ),
     "confidence": _maybe(
@@ -220,13 +220,13 @@ _SETTINGS = {
     "secret_dp": _maybe(
         _SECRET_DP,
         "Differential privacy of each row's sensitive value, by noisy counts: { eps = 1.0, delta = 1e-6 }; with "
-        "latent-classes it needs confidence or kept columns, with combinations of values it has none.",
+        "latent-classes it needs confidence or kept columns; combinations of values allow no confidence with it.",
         *_DESIGNS,
         CLASSES,
     ),
     "record_dp": _maybe(
         _RECORD_DP,
-        "Differential privacy of whole rows: { eps = 1.0, values = {} }; needs confidence, and values or bins of all.",
+        "Differential privacy of whole rows: { eps = 1.0, values = {} }; needs confidence, and values or bins of each.",
         CLASSES,
     ),
     "gap": _maybe(_POSITIVE, "Distance from the optimum that is good enough, in nats.", *_SEARCHES),
@@ -237,35 +237,33 @@ _SETTINGS = {
     ),
     "side_columns": _maybe(
         _SOME_NAMES,
-        "Public columns that a reader of a row may know: the limit holds for readers who know any of them, too.",
+        "Public columns that a reader may know about a row; the limit also holds for readers who know any of them.",
         "optimal-random-response",
     ),
     "time_limit": _maybe(
         _POSITIVE,
-        "Seconds; a design that a time limit cut off cannot be repeated, as verify does without a receipt.",
+        "Seconds after which the search stops; verify then needs a receipt, because it cannot repeat the design.",
         *_SEARCHES,
     ),
-    "distance": _maybe(
-        Literal["line", "circle", "hamming"], "Which public symbols are near one another.", "exponential-channel"
-    ),
+    "distance": _maybe(Literal["line", "circle", "hamming"], "Distance between public symbols.", "exponential-channel"),
     "bounds": _maybe(
-        dict[str, _PAIR], "[low, high] of each public column, from knowledge and not from the rows.", GRID
+        dict[str, _PAIR], "Bounds [low, high] of each public column, chosen from knowledge and not from the rows.", GRID
     ),
-    "step": _maybe(dict[str, _POSITIVE], "Distance of grid points of a column.", GRID),
-    "points": _maybe(_WHOLE[2], "Most grid points within the bounds, where no step is given.", GRID),
-    "reach": _maybe(NonNegative, "Standard deviations that the grid runs on beyond the bounds.", GRID),
-    "method": _maybe(Literal["exact", "closed_form"], "How noise is calibrated to the capacity.", GRID),
+    "step": _maybe(dict[str, _POSITIVE], "Distance between neighbouring grid points, by column.", GRID),
+    "points": _maybe(_WHOLE[2], "Largest number of grid points within the bounds of a column without a step.", GRID),
+    "reach": _maybe(NonNegative, "Width of the grid beyond the bounds, in standard deviations of the noise.", GRID),
+    "method": _maybe(Literal["exact", "closed_form"], "Method of calibrating the noise to the capacity.", GRID),
 }
 _BINS = (
-    "Ascending edges of numbers or dates (one cuts in two), or the calendar unit that dates are cut into. Edges that "
-    "were taken from the rows stand under learned: the report says so, and confidence refuses them."
+    "Ascending edges of numbers or dates (one edge makes two bins), or a calendar unit of dates. List edges that were "
+    "taken from the rows under learned: the report then says so, and they cannot be used with confidence."
 )
 # [channel]: settings for releasing columns.public; or several [[channel]], each with public columns of its own.
 _CHANNEL = form(
     "channel",
-    name=_maybe(_NAME, "Of one of several channels."),
-    public=_maybe(_SOME_NAMES, "Columns of one of several channels."),
-    budget=_maybe(_BUDGET, "Of this channel alone, among several."),
+    name=_maybe(_NAME, "Name of the channel, if there are several."),
+    public=_maybe(_SOME_NAMES, "Columns released through the channel, if there are several channels."),
+    budget=_maybe(_BUDGET, "Limit on this channel alone, if there are several."),
     mechanism=(_key(Literal[tuple(MECHANISMS)], "The rule that designs the channel."), DEFAULT_MECHANISM),
     bins=(_key(dict[str, _CUTS], _BINS), {}),
     **_SETTINGS,
@@ -280,31 +278,31 @@ _COLUMNS = form(
     drop=(_key(_NAMES, "Columns left out."), ()),
     person=_maybe(
         _TEXT,
-        'Column that identifies the person of a row, so that people are counted; "row" where each row is a person.',
+        'Column that identifies the person of a row, so that people are counted; "row" if each row is one person.',
     ),
-    weights=_maybe(_TEXT, "Column with the weight of each row; without a confidence."),
-    unit=_maybe(_TEXT, "Column that identifies individuals: the ledger keeps the releases of each."),
+    weights=_maybe(_TEXT, "Column with the weight of each row; it cannot be used with a confidence."),
+    unit=_maybe(_TEXT, "Column that identifies units, such as people; the ledger records the releases of each unit."),
 )
 _SUMMARIES = tuple[Literal["share", "count", "sum", "mean", "min", "max", "first", "last"], ...]
 # [[table]]: tables whose rows belong to rows of the root, or of another table.
 _TABLE = form(
     "table",
-    name=_key(_TEXT, "Of the table: its file is NAME.parquet.", 'name = "visits"'),
+    name=_key(_TEXT, "Name of the table, whose file is NAME.parquet.", 'name = "visits"'),
     public=_key(_NAMES, "Columns that are released, in addition to keys and order.", 'public = ["code"]'),
     drop=(_key(_NAMES, "Columns left out."), ()),
-    key=_maybe(_TEXT, "Column that names the row that a row belongs to; that of the units by default."),
-    order=_maybe(_TEXT, "Column of numbers or dates by which the rows of one follow one another."),
-    parent=_maybe(_TEXT, "Table that its rows belong to; the root by default."),
-    id=_maybe(_TEXT, "Column that names its own rows, where others belong to them."),
-    summaries=(_key(dict[str, _SUMMARIES], "Part of a column that is in the profile of a unit."), {}),
+    key=_maybe(_TEXT, "Column with the key of the parent row; by default the column that identifies units."),
+    order=_maybe(_TEXT, "Column of numbers or dates that gives the order of the rows with the same parent row."),
+    parent=_maybe(_TEXT, "Parent table, to whose rows the rows of this table belong; the root by default."),
+    id=_maybe(_TEXT, "Column that identifies the rows of this table, if rows of another table belong to them."),
+    summaries=(_key(dict[str, _SUMMARIES], "Summaries of each column that become part of the profile of a unit."), {}),
 )
 _SOURCE = form(
     "source",
-    delimiter=_maybe(_DELIMITER, "Sign between fields, perhaps with a blank after it."),
-    header=_maybe(bool, "Whether the first line names the columns; they are column_1, column_2, ... otherwise."),
-    missing=_maybe(_MARKS, 'Texts that stand for a missing value, as ["NA", "."]; an empty field always does.'),
+    delimiter=_maybe(_DELIMITER, "Sign between fields, optionally followed by a blank."),
+    header=_maybe(bool, "True if the first line names the columns, otherwise called column_1, column_2, ..."),
+    missing=_maybe(_MARKS, 'Texts that stand for a missing value, as ["NA", "."]; an empty field is always missing.'),
     decimal=_one_or_none("Sign before the decimals.", *DECIMALS),
-    thousands=_one_or_none("Sign between thousands; empty for none.", *THOUSANDS),
+    thousands=_one_or_none("Sign between thousands; empty if there is none.", *THOUSANDS),
 )
 DOCUMENT = form(
     "policy",
@@ -312,14 +310,14 @@ DOCUMENT = form(
     columns=_key(_COLUMNS, example='[columns] with sensitive = ["..."] and public = ["..."]'),
     budget=_BUDGET,
     channel=(_CHANNEL | Annotated[list_form(_CHANNEL), field_note(min_length=1)], _CHANNEL()),
-    rows=_one("Order of released rows; a kept order is audited.", "shuffle", "keep"),
-    audience=_one("Who reads the report.", "internal", "public"),
-    missing=_one("Missing values are one symbol, or refused.", "category", "error"),
-    handle_unknown=_one("Symbols that were not there at fit.", "high_risk", "error"),
+    rows=_one("Order of released rows; if it is kept, the release measures what it reveals.", "shuffle", "keep"),
+    audience=_one("Readers of the report.", "internal", "public"),
+    missing=_one("Treatment of missing values: as a category of their own, or as an error.", "category", "error"),
+    handle_unknown=_one("Treatment of symbols that were absent at fit.", "high_risk", "error"),
     workers=_maybe(
-        _WHOLE[1], "Threads that read, count and draw; all cores by default. The output is the same for any."
+        _WHOLE[1], "Threads that read, count and draw; all cores by default. The output is the same for any number."
     ),
-    source=_maybe(_SOURCE, "How a text file is read; the rest is inferred from the file."),
+    source=_maybe(_SOURCE, "Format of a text file; settings that are left out are inferred from the file."),
     types=(
         _key(dict[str, _TYPE], "Type of a column: one of the words, or the format of its dates, as in %d.%m.%Y."),
         {},
@@ -327,21 +325,21 @@ DOCUMENT = form(
     join=(
         _key(
             dict[str, Annotated[dict[str, _SECRETS], field_note("a table of lists", min_length=1)]],
-            'Values of sensitive columns that count as one, as race = { other = ["A", "B"] }.',
+            'Values of sensitive columns that count as one value, as race = { other = ["A", "B"] }.',
         ),
         {},
     ),
     receipt=_maybe(
         _TEXT,
-        "File for the receipt that verify needs; in a folder that is not handed out, relative to this file.",
+        "File for the receipt that verify needs, in a folder that is not handed out; relative to this policy.",
     ),
-    root=_maybe(_TEXT, "Table with one row for each unit, where rows of others belong to it."),
-    table=(_key(list_form(_TABLE), "Tables whose rows belong to those of the root."), []),
-    ledger=_maybe(_TEXT, "File that records releases of the same rows, or of the same units; relative to this file."),
+    root=_maybe(_TEXT, "Table with one row for each unit, to which the rows of other tables belong."),
+    table=(_key(list_form(_TABLE), "Tables whose rows belong to rows of the root or of another table."), []),
+    ledger=_maybe(_TEXT, "File that records releases of the same rows or units; the path is relative to this policy."),
     predict=_maybe(_TEXT, "Released column that models are trained to predict, on the release and on the raw table."),
     title=_maybe(_TEXT, "Heading of the report."),
-    reason=_maybe(_TEXT, "Why this budget and no other; the dossier says it."),
-    date=_maybe(_DAY, "Date that the report shows, as 2026-01-31; no clock is read."),
+    reason=_maybe(_TEXT, "Reason for this budget, which the dossier quotes."),
+    date=_maybe(_DAY, "Date shown in the report, as 2026-01-31; omitted if not given."),
 )
 
 
@@ -485,7 +483,7 @@ def _check_kept(document: Any, channel: Any) -> None:
     """Refuse settings that do not apply to kept columns or to generated rows."""
     keep = document.columns.keep
     if keep and channel.confidence is not UNSET:
-        words = f"holds for a population, and columns that {CLASSES} keep for these rows alone; leave it out"
+        words = "holds for a population, but the limit on kept columns for these rows alone; leave it out"
         raise invalid_key("channel.confidence", words)
     if document.rows != "keep" and (name := next((name for name in keep if name in channel.bins), None)):
         words = f'must be "keep": values of {name!r} stay as they are, and only its bins are counted'
@@ -577,7 +575,7 @@ def _check_promise(document: Any, parts: Iterable[Any], promise: str) -> None:
         if part.confidence is UNSET and part.mechanism == CLASSES and not (is_kept and promise == "secret_dp"):
             raise PolicyError(f"{name} needs a confidence; write confidence = 0.95", "channel.confidence")
         if part.confidence is not UNSET and part.mechanism != CLASSES:
-            words = f"of combinations of values is about counts without noise; leave it out with {name}"
+            words = f"for combinations of values needs counts without noise; leave it out with {name}"
             raise invalid_key("channel.confidence", words)
         if part.mechanism != CLASSES and (is_kept or isinstance(document.channel, list)):
             raise PolicyError(f"{name} is for one channel of all columns: a joint release counts without noise", name)
@@ -588,5 +586,5 @@ def _check_promise(document: Any, parts: Iterable[Any], promise: str) -> None:
         words = f"asks for a ledger that counts sensitive values without noise; leave it out with {name}"
         raise invalid_key("columns.unit", words)
     if document.receipt is not UNSET:
-        words = f"lets a release be drawn again, and noise of {name} is forgotten; leave it out"
+        words = f"serves to draw a release again, which needs noise that {name} does not store; leave it out"
         raise invalid_key("receipt", words)

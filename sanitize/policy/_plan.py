@@ -203,7 +203,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     policy = _unbooked(policy) if is_priced else policy
     sanitizer = draft_designer(policy)
     if not is_priced:
-        refuse_noisy(sanitizer, "a plan would make further fits; release, and read the report, or plan without")
+        refuse_noisy(sanitizer, "a plan would make further fits; release, and read the report, or plan without it")
     if not isinstance(source, Source):  # it is read by its own description
         source = attach_description(source, policy.description)
     with open_source(source, sanitizer.numbers) as table:
@@ -306,7 +306,7 @@ def _private_order(drafts: Drafts, sanitizer: Designer, table: TableCounter) -> 
 
 
 def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) -> Section | None:
-    """Chance of identifying which of two people has a sensitive value, from raw rows and from released rows."""
+    """Section on finding which of two people has a sensitive value, before and after; None without enough data."""
     from sanitize.release.before_after import MOST_ROWS, found_by_raw_rows
     from sanitize.report import found_by_released_rows
 

@@ -51,8 +51,8 @@ _MOST_SHARES = 10
 # Label of the pool of rare values.
 _OTHERS = "(other)"
 _WEIGHTED_NOTE = (
-    "the limit is of the weighted distribution, and each row is released once, without its weight: values are as "
-    "frequent in the release neither as among the rows nor as among those whom they stand for"
+    "the limit is on the weighted distribution, but each row is released once and without its weight: the frequencies "
+    "of released values are neither those of the rows nor those of the population"
 )
 
 
@@ -117,7 +117,7 @@ class Specification:
         return rows.sum(axis=1), rows.sum(axis=0)
 
     def cell_rows(self, table: ContingencyTable) -> NDArray[Any]:
-        """Rows in each cell; weights count as rows without a confidence, otherwise as people in the population."""
+        """Number of rows in each cell; without a confidence, the sum of their weights unless row counts are known."""
         return table.counts if self.confidence is None and table.row_counts is None else table.seen
 
 
@@ -393,8 +393,8 @@ def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
         return []
     shares = ", ".join(f"{100 * share:.2g} %" for share in sure)
     return [
-        f"the limit allows certainty: a released value may make sure of a sensitive value that {shares} of the "
-        f"{spec.whom} have, where at_most times its share reaches 1 and at_least is 0; set at_most below "
+        f"the limit allows certainty: a released value may reveal for sure a sensitive value that {shares} of the "
+        f"{spec.whom} have, because at_most times its share reaches 1 and at_least is 0; set at_most below "
         f"{1 / sure[0]:.3g}, or at_least above 0"
     ]
 
@@ -435,8 +435,8 @@ def rare_secrets(
     if not len(places):
         return [], None
     notes = [
-        f"the value of {columns} that {about}{rows[s]:.0f} of {rows.sum():.0f} {whom} have is in too few to certify "
-        f"{what}, so that less survives: about {float(f'{needed[s]:.2g}'):.0f} or more would have to have it; join it "
+        f"the value of {columns} that {about}{rows[s]:.0f} of {rows.sum():.0f} {whom} have is too rare to certify "
+        f"{what}, so less is kept: about {float(f'{needed[s]:.2g}'):.0f} or more {whom} must have it; join it "
         f"with another value, or take more {whom}"
         for s in places[:3]
     ]

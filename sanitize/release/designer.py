@@ -225,8 +225,8 @@ def check_designer(sanitizer: object, what: str) -> None:
     """Refuse an object that designs no channel, such as a saved release, where a design is needed."""
     if not isinstance(sanitizer, Designer):
         raise InvalidParameter(
-            f"{what}, got a {type(sanitizer).__name__}; a saved release was designed for other rows: give the "
-            "sanitizer that designed it, with those rows as source"
+            f"{what}, got a {type(sanitizer).__name__}; in place of a saved release, give the sanitizer that designed "
+            "it, and the rows of its fit as source"
         )
 
 

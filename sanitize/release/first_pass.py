@@ -104,7 +104,7 @@ class RowCounts:
         return RowCounts(self.table.empty_copy(), None if self.order is None else self.order.empty_copy())
 
     def merge(self, addend: RowCounts) -> RowCounts:
-        """Return the sum of the counts of both."""
+        """Return a counter with the counts of this counter and the other one added."""
         order = None if self.order is None or addend.order is None else self.order.merge(addend.order)
         clipped = self.clipped.copy()
         clipped.update(addend.clipped)
@@ -196,7 +196,7 @@ class MemoryTable:
         return self.head.n_rows
 
     def naming_absent(self) -> contextlib.AbstractContextManager[None]:
-        """Leave errors about missing columns unchanged, as a table in memory needs no other words."""
+        """Leave errors about missing columns unchanged, as a table in memory needs no other message."""
         return contextlib.nullcontext()
 
     def sample(self, names: Sequence[str], most: int) -> Mapping[str, Any]:

@@ -197,7 +197,7 @@ class Layout:
 
     @property
     def numeric(self) -> frozenset[str]:
-        """Names of the columns that can be read only as numbers."""
+        """Names of the columns that must be read as numbers because of their bins."""
         return frozenset(name for name, bins in self.bins.items() if not isinstance(bins, (DateBins, Joined)))
 
     @property

@@ -60,7 +60,7 @@ class Finding:
 
 
 def log_overlap(n_common: Numbers, a: Numbers, b: Numbers, n: Numbers) -> NDArray[np.float64]:
-    """Log of a bound on the chance that a random set of a rows and a set of b rows, of n rows, overlap this much."""
+    """Log of a bound on the chance that ``a`` random rows out of ``n`` share ``n_common`` rows with a set of ``b``."""
     n_common = np.clip(n_common, np.maximum(a + b - n, 0), np.minimum(a, b))
     ways = _log_ways(n_common, a - n_common) + _log_ways(b - n_common, n - a - b + n_common)
     return np.minimum(0.0, math.log(2) + ways - _log_choices(n, b))
@@ -82,7 +82,7 @@ def _log_choices(n: Numbers, k: Numbers) -> Any:
 
 
 def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_rate: float) -> list[Finding]:
-    """Return the patterns of a sequence, least likely first; a random order has any with probability e^log_rate.
+    """Return the patterns of a sequence, least likely first; a random order has one with chance e^log_rate or less.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _table_findings(
 def least_telling(
     counts: NDArray[np.int64], telling: NDArray[np.bool_], prior: NDArray[np.float64], level: float
 ) -> NDArray[np.float64]:
-    """Distributions closest to that of all rows with the shares of revealing symbols within confidence intervals."""
+    """Distribution for each line, as close to ``prior`` as the confidence intervals of revealing symbols allow."""
     other_shares = np.where(telling, 0, prior)
     left = other_shares.sum(axis=1, keepdims=True)
     telling_counts = np.where(telling, counts, 0)

@@ -279,8 +279,8 @@ def warn_of_unseen(n_unseen: int, n_rows: int) -> None:
     """Warn of the number of rows with symbols that did not occur at fit."""
     if n_unseen:
         warnings.warn(
-            f"{n_unseen} of {n_rows} rows hold public values that did not occur at fit; they were released like the "
-            "riskiest symbol",
+            f"{n_unseen} of {n_rows} rows hold public values that did not occur at fit; these rows were released "
+            "like rows with the riskiest symbol",
             UnseenSymbolWarning,
             stacklevel=4,
         )

@@ -112,7 +112,7 @@ class SymbolOrder:
         return symbol_keys, blocks, np.concatenate(rows)
 
     def findings(self, log_rate: float) -> list[Finding]:
-        """Return the patterns of the order; a random order has any with probability e^log_rate."""
+        """Return the patterns of the order; a random order has one with a chance of at most e^log_rate."""
         _, blocks, rows = self.assemble()
         return findings(blocks, self.size, rows, log_rate)
 
@@ -146,7 +146,7 @@ class OrderAudit:
             order.add(first, numbers, keys)
 
     def merge(self, addend: OrderAudit) -> OrderAudit:
-        """Return the sum of the counts of both."""
+        """Return an audit with the counts of this audit and the other one added."""
         return OrderAudit(
             {
                 names: SymbolOrder(order.n_rows, order.runs + addend.orders[names].runs)

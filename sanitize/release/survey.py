@@ -45,9 +45,9 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companion
             bad.append(name)
     if bad:
         raise ColumnError(
-            f"direct identifier: nearly every row has a value of its own in {', '.join(map(repr, bad))}, and its "
-            "released values belong to single people: leave it out, or cut numbers and dates at edges with bins and "
-            "group text with hierarchies",
+            f"direct identifier: nearly every row has a value of its own in {', '.join(map(repr, bad))}, so "
+            "each released value would belong to one person: leave the column out, or cut numbers and dates at edges "
+            "with bins and group text with hierarchies",
             bad[0] if len(bad) == 1 else None,
         )
     if companions and names:

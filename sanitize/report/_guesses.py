@@ -64,7 +64,7 @@ def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
 
 
 def _found(known: Vector, tried: Vector) -> float:
-    """Chance of identifying this person by ranking P(s|y), over pairs of another table of counts; ties count half."""
+    """Chance that P(s|y) of ``known`` ranks a person with s above one without, in ``tried``; ties count half."""
     right, total = 0.0, tried.sum()
     for own, row in zip(known, tried, strict=True):
         belief = np.divide(

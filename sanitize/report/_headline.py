@@ -334,7 +334,7 @@ def _knows_more(document: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Condition on evidence of who is in the table; None if all rows are under differential privacy."""
+    """Condition that membership harms nobody, with the evidence; None if all rows are under differential privacy."""
     if synthetic(document):
         return None
     words = [section["words"] for section in document["sections"] if section["name"] == "membership"]
@@ -351,7 +351,7 @@ def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Condition that no attack on people was tried; None if one was, or if all rows are private."""
+    """Condition that attacks find little, if none was tried; None if one was, or if all rows are private."""
     if document.get("judgement") or synthetic(document):
         return None
     return (

@@ -117,7 +117,7 @@ class AttackResult:
 
     @property
     def people_needed(self) -> int | None:
-        """Number of people of each kind needed to rule out more than the allowed difference, if there is none."""
+        """People of each kind needed to settle an open result if they do not differ; None if no number settles it."""
         if self.interval is None or self.status != "open" or not self.excess:
             return None
         half = (self.interval[1] - self.interval[0]) / 2
@@ -266,7 +266,7 @@ class Judgement(Told):
 
     @property
     def promised(self) -> Verdict | None:
-        """Verdict on the promise: no row is copied, and inferences about people in the data are not better."""
+        """Verdict on the promise: no row is copied, and people in the data are as hard to guess as others."""
         return next((verdict.verdict for verdict in self.verdicts if verdict.claim == "promised"), None)
 
     @property

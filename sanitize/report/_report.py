@@ -419,8 +419,8 @@ class LeakageReport(ReportViews):
     def _no_second_look(self) -> None:
         if self.facts.promise is not None:
             raise InvalidParameter(
-                f"this report is under {self.facts.promise}, and curves and findings of attacks are made by a look at "
-                "the sensitive values without noise; keep them apart, for your own eyes"
+                f"this report is under {self.facts.promise}, and curves and findings of attacks are computed from the "
+                "sensitive values without noise; do not add them to the report, and do not hand them out"
             )
 
     def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:

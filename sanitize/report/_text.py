@@ -174,7 +174,7 @@ def _price_words(by_name: dict[str, dict[str, Any]]) -> str:
 
 
 def margin_words(document: dict[str, Any]) -> str:
-    """Describe the distance of the riskiest symbol from its budget; in public only that it is within."""
+    """Describe the distance of the riskiest symbol from its budget; in public, only that the release is within it."""
     if document["audience"] == "public":
         return "; the release is within it" if document["verdict"]["state"] in ("source", "rows") else ""
     excess = document["verdict"]["worst_excess"]

@@ -180,7 +180,7 @@ def places_in(column: pa.DictionaryArray, name: str) -> NDArray[Any]:
 
 
 def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int32]]:
-    """Distinct values of a column, without nulls, and each row's index among them (MISSING for null).
+    """Distinct values of a column, without nulls, and the index of each row's value (MISSING for null).
 
     The values come in no particular order; text is checked to be valid UTF-8.
     """

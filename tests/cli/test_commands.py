@@ -92,11 +92,11 @@ def test_usage_errors_are_one_line_that_says_where_help_is(argv, said, helped, r
         ("-e half", "-e/--eps: takes one number, got 'half'; see"),
         ("-e 0.5:1", "got '0.5:1'; for a pair, use --at-most and --at-least"),
         ("-e 0.5:", "for a pair, use --at-most and --at-least"),
-        ("--upper 0.5", "--upper: give --at-most and --at-least, in times as likely, or"),
-        ("--lower 0", "--at-least 0 or inf leaves a side free"),
-        ("--at-most 2", "--at-most: give --at-most and --at-least"),
-        ("--at-most 2 --lower 1", "--at-most, --lower: give --at-most and --at-least"),
-        ("-e 2", "subset-merging takes a limit that says its unit: --at-most 2 --at-least 0.5, in times as likely, or"),
+        ("--upper 0.5", "--upper: give both --at-most and --at-least (times as likely), or"),
+        ("--lower 0", "--at-least 0, or inf for another one, leaves its side free"),
+        ("--at-most 2", "--at-most: give both --at-most and --at-least"),
+        ("--at-most 2 --lower 1", "--at-most, --lower: give both --at-most and --at-least"),
+        ("-e 2", "subset-merging takes a limit with a unit: --at-most 2 --at-least 0.5, in times as likely, or"),
         ("-e 1 -m auto", "-e is a level of randomized-response and exponential-channel; auto takes a limit"),
         ("--lower 2 --upper 1 -m randomized-response", "randomized-response takes one number of nats, -e EPS"),
         ("", "required: --at-most and --at-least (or -p POLICY.toml)"),
@@ -146,7 +146,7 @@ def test_2_the_command_line_is_wrong(argv, place, run):
 
 def test_what_cannot_stand_beside_a_policy_is_named(place, run):
     err = run("release", "raw.parquet", "-o", "o.parquet", "-p", "policy.toml", "-s", "a", "-e", "1")[2]
-    assert "-s, -e cannot be given with -p: the policy says it" in err
+    assert "-s, -e cannot be given with -p: set this in the policy" in err
 
 
 # ----------------------------------------------------------------------------------------------- plan

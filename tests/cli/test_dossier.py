@@ -314,10 +314,10 @@ def test_a_run_that_fails_late_leaves_nothing(place, run, monkeypatch):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--dossier", "d.md"], "--dossier needs --released, -p too"),
-        (["--dossier", "d.md", "-p", "policy.toml"], "--dossier needs --released too"),
-        (["--released", "out.parquet"], "--released goes with --dossier"),
-        (["-p", "policy.toml"], "-p goes with --dossier"),
+        (["--dossier", "d.md"], "--dossier also needs --released, -p"),
+        (["--dossier", "d.md", "-p", "policy.toml"], "--dossier also needs --released"),
+        (["--released", "out.parquet"], "--released needs --dossier"),
+        (["-p", "policy.toml"], "-p needs --dossier"),
         (["--dossier", "d.pdf", *ASKED], "ending in .html or .md"),
         (["--dossier", "d.md", *ASKED, "--json"], "--dossier writes files of its own"),
     ],

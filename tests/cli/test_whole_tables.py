@@ -64,7 +64,7 @@ def test_a_whole_table_is_planned_released_and_verified(place, run):
     [
         (["--min-count", "5"], "latent-classes has no --min-count; leave it out"),
         (["--smoothing", "1"], "latent-classes has no --smoothing; leave it out"),
-        (["-k", "name"], "latent-classes releases a whole table, without -k; list all columns with -x"),
+        (["-k", "name"], "latent-classes releases a whole table, so -k does not apply; list all columns with -x"),
     ],
 )
 def test_settings_that_classes_do_not_have_are_refused(place, run, more, words):

@@ -518,7 +518,7 @@ class TestRefused:
 
     def test_keys_that_name_nothing_or_two(self):
         tables = hospital(1200)
-        with pytest.raises(ColumnError, match="names 1 times what table 'patients' does not have") as said:
+        with pytest.raises(ColumnError, match="has keys that table 'patients' does not have") as said:
             release_of().fit(
                 tables | {"visits": tables["visits"].assign(patient=["SECRET-KEY", *tables["visits"]["patient"][1:]])}
             )

@@ -126,7 +126,7 @@ INVALID = {
         edited(NOISY.replace("version = 1", 'version = 1\nledger = "units"'), "[columns]", '[columns]\nunit = "who"'),
         "columns.unit asks for a ledger that counts sensitive values without noise",
     ),
-    "noise and a receipt": (edited(NOISY, "version = 1", 'version = 1\nreceipt = "own"'), "receipt lets a release be"),
+    "noise and a receipt": (edited(NOISY, "version = 1", 'version = 1\nreceipt = "own"'), "receipt serves to draw"),
     "rows without confidence": (edited(PRIVATE, "confidence = 0.9", ""), "channel.record_dp needs a confidence"),
     "private and kept rows": (
         edited(PRIVATE, "version = 1", 'version = 1\nrows = "keep"'),

@@ -24,14 +24,14 @@ def fitted(frame, kind=sz.SubsetMerging, budget=BUDGET):
 
 
 def notes(report):
-    return [note for note in report.facts.warnings if "too few to certify" in note]
+    return [note for note in report.facts.warnings if "too rare to certify" in note]
 
 
 @pytest.mark.parametrize("kind", [sz.SubsetMerging, sz.Watchdog, sz.SubsetRandomResponse])
 def test_a_rare_secret_is_named_by_its_rows_and_what_helps_does(kind):
     few = fitted(table(30), kind)
     [note] = notes(few)
-    assert "the value of 'ill' that 30 of 3000 rows have is in too few to certify even two symbols" in note
+    assert "the value of 'ill' that 30 of 3000 rows have is too rare to certify even two symbols" in note
     assert "join it with another value, or take more rows" in note
     assert not any(value in note for value in ("measles", "flu", "none"))
     needed = int(note.split("about ")[1].split()[0])

@@ -85,7 +85,7 @@ def release_by_tasks(
     key = hidden(key)
     check_row_order(rows)
     whole_number("task_rows", task_rows, 1)
-    check_designer(sanitizer, "a release by many workers is designed by an estimator")
+    check_designer(sanitizer, "a release by many workers needs an estimator")
     shared_noise_key(sanitizer, key)  # refuse these before any row is read
     table = ParquetSource.open(Path(source).absolute())
     place = _folder(Path(target).absolute(), table.root, force=force)

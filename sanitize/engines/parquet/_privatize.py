@@ -141,7 +141,7 @@ def release_file(
     with opened as outputs, settings.open_table(source) as table:
         written = place.path if isinstance(place, Target) else None
         if spending is not None and table.weights is not None:
-            raise InvalidParameter("a ledger adds up rows without weights; leave out weights or the ledger")
+            raise InvalidParameter("a ledger cannot count rows with weights; leave out weights or the ledger")
         begun = None
         if receipt is not None:  # refuse a receipt that cannot be written, or whose release cannot be drawn again
             from sanitize.release.saved import Receipt, check_place
@@ -281,7 +281,7 @@ def plan_file(
     LeakageReport(watchdog, holds for these rows only)
     """
     settings = _Settings.from_arguments(sanitizer, rows, workers, description)
-    refuse_noisy(settings.sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
+    refuse_noisy(settings.sanitizer, "a plan would be another fit; release, and read the report, or plan without it")
     with settings.open_table(source) as table:
         report: LeakageReport = settings.sanitizer.prepare(
             TableCounter(table, batch_rows, workers=settings.threads), settings.rows

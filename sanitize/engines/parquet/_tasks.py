@@ -145,7 +145,7 @@ class CountRows:
 
 @dataclass(frozen=True)
 class CountReleases:
-    """Pass over the rows of one task for a ledger, which counts symbols of some releases, each and jointly."""
+    """Pass over the rows of one task that counts symbols for a ledger, of each of some releases and of all jointly."""
 
     source: ParquetSource
     entries: tuple[Entry, ...]

@@ -57,7 +57,7 @@ COUNT = "n_rows"
 # Number of 64-bit words in a hash, of which the first 62 bits are used: one word for each stage that draws.
 _WORDS = 4
 _TIED_BITS = 64 - SCALE_BITS
-_NO_ROWS = "SQL writes no rows of whole tables by latent classes: release its result with sanitize.release_file"
+_NO_ROWS = "SQL cannot generate rows of latent classes: release the table with sanitize.release_file"
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Database:
             If SQL cannot express the release, because it generates rows, reads dates, or has too many symbols.
         """
         if self.row_id is None:
-            raise InvalidParameter("a release needs row_id: a column that is different in each row")
+            raise InvalidParameter("a release needs row_id: a column with a different value in each row")
         prefix = self._prefix
         bound, coder = sql_release(saved, self.row_id), Coder(self.dialect, prefix)
         coded = [code.as_(f"k{k}") for k, code in enumerate(coder.codes(bound))]
@@ -359,8 +359,8 @@ def refuse_type(name: str, *, is_fit: bool) -> None:
     """Refuse a column type whose text differs between databases."""
     if not is_fit:
         raise InvalidParameter(
-            f"column {name!r} holds dates, or other than numbers, text and booleans, and databases write them "
-            "differently; make it text in a view, such as the year, and release that"
+            f"column {name!r} holds dates, or values that are not numbers, text or booleans, which databases write in "
+            "different ways; convert it to text in a view, for example to the year, and release the view"
         )
 
 

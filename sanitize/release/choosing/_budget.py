@@ -197,7 +197,7 @@ def suggest_budget(
             raise InfeasibleTarget(
                 f"no finite budget makes {mechanism_name(mechanism)} keep {target_utility:.4g} of the information in "
                 f"the public columns; the nearest is {nearest.budget!r}, which keeps {nearest.normalized_utility:.4g}. "
-                "Empty cells may be the reason: a family with lower=inf has no bound on the smallest lift",
+                "If empty cells are the reason, give a family with lower=inf, which does not limit the smallest lift",
                 nearest,
             )
         if (first := meets.index(True)) > 0:

@@ -336,7 +336,7 @@ def compare(
     if isinstance(data, JointDistribution):
         if sensitive is not None or public is not None:
             raise InvalidParameter(
-                "leave out sensitive and public: a distribution already says which columns are which"
+                "leave out sensitive and public: a distribution already says which columns are sensitive or public"
             )
         joint = check_distribution(data)
     elif sensitive is None:
@@ -366,7 +366,7 @@ def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
 
 
 def room(report: LeakageReport) -> float:
-    """Smallest difference between shares that this many rows can show; the rounding error if they are exact."""
+    """Smallest difference between shares that this many rows can show; the rounding error if shares are exact."""
     return 1 / math.sqrt(report.n_rows) if report.n_rows else SAME_SHARE
 
 

@@ -66,7 +66,7 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
 
 
 def _most_useful(joint: JointDistribution, own: Candidate, candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate that keeps most within a budget; its own design unless another keeps more."""
+    """Return the candidate that keeps most within the budget of ``own``: ``own`` itself unless another keeps more."""
     for candidate in sorted(candidates, key=lambda candidate: -candidate.normalized_utility):
         if candidate.normalized_utility <= own.normalized_utility + BUDGET:
             break

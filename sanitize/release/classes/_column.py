@@ -180,7 +180,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return found
 
     def _find(self, bins: Codes, names: pa.Array) -> Codes:
-        """Outcome of each bin that is a single value; -1 if it has none."""
+        """Outcome in each bin that writes exactly the named value; -1 if there is none."""
         places, (keys, outcomes) = look_up(names, self.values), self._value_outcomes
         wanted = bins * np.int64(len(self.values)) + places
         at = np.searchsorted(keys, wanted)
@@ -188,7 +188,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _value_outcomes(self) -> tuple[NDArray[np.int64], Codes]:
-        """Outcomes, and the bin and value of each as one ascending number; the last outcome stands for none."""
+        """Bin and value of outcomes, as one ascending number each, and these outcomes; a last outcome -1 means none."""
         outcomes = np.flatnonzero(self.is_value & (self.places >= 0))
         keys = self.bins[outcomes] * np.int64(len(self.values)) + self.places[outcomes]
         order = np.argsort(keys)

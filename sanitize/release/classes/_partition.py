@@ -61,7 +61,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
 
     @classmethod
     def from_model(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any] | None) -> Self:
-        """Partition into all classes of a model; without the fitted rows, every row draws by its number."""
+        """Partition into all classes of a model; without the table of the fit, draws depend on row numbers only."""
         digest = None if table is None else _digest(_groups(model, table))
         return cls(model, np.arange(model.n_classes), key.key.hex(), digest)
 

@@ -133,8 +133,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         """Name of the column that identifies people; refused with a certificate, which assumes independent rows."""
         if (column := super().person_column) is not None and self.confidence is not None:
             raise InvalidParameter(
-                "confidence= of LatentClassRelease certifies rows that were drawn one by one, and person= says that a "
-                "person has several: leave confidence out, or release people whole with sanitize.people.UnitRelease"
+                "confidence= of LatentClassRelease requires independent rows, but person= declares "
+                "several per person: leave confidence out, or release people whole with sanitize.people.UnitRelease"
             )
         return column
 
@@ -360,11 +360,11 @@ def _check_kept(settings: Mapping[str, Any], budget: Budget, rule: str) -> None:
     """Refuse settings that cannot be combined with kept columns."""
     if settings["record_dp"] is not None or settings["confidence"] is not None:
         raise InvalidParameter(
-            "keep= holds for the frequencies of these rows: leave confidence and record_dp out, or leave keep out"
+            "keep= is judged by the frequencies of these rows: leave out confidence and record_dp, or keep"
         )
     if rule != "optimal-random-response" or not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidParameter(
-            "keep= is designed by the rule optimal-random-response within a LiftBudget or an LDPBudget, "
+            "keep= needs rule='optimal-random-response' and a LiftBudget or an LDPBudget, "
             f"got {rule} and {type(budget).__name__}"
         )
 
@@ -375,7 +375,7 @@ def _kept_notes(layout: FittedClasses, counted: RowCounts) -> Iterator[str]:
     of_values = np.bincount(public.group_by(layout.keep), rows)
     if n_rare := int(of_values[of_values < MIN_COUNT].sum()):
         rare = f"{n_rare} rows have kept values that fewer than {MIN_COUNT} rows have"
-        yield f"{rare}: anyone who knows them finds the row"
+        yield f"{rare}: anyone who knows these values can find the row"
     for name in layout.keep:
         if name in layout.bins:
             yield (

@@ -95,7 +95,7 @@ class FittedClasses(CellLayout):
 
     @cached_property
     def profiles(self) -> Profiles:
-        """Counts of the groups of values of each column in each class, over the rows behind the classes."""
+        """Counts of the groups of values of each column in each class, over the rows on which classes were fitted."""
         return self.profiles_of(self.read)
 
     def profiles_of(self, names: Collection[str]) -> Profiles:
@@ -181,7 +181,7 @@ def _numbers(column: ArrowColumn) -> tuple[NDArray[Any], Mask]:
 
 
 def _common_groups(raw: ArrowColumn, other: ArrowColumn, name: str) -> tuple[Codes, ...]:
-    """Groups of the rows of two columns by the values of the first, independent of the groups of the classes."""
+    """Group of each row in two columns, formed from the values of the first column and not by the class model."""
     if is_ordered(raw.type, name):
         sides = [_numbers(column) for column in (raw, other)]
         known, counts = np.unique(sides[0][0][~sides[0][1]], return_counts=True)

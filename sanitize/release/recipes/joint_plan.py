@@ -42,7 +42,7 @@ class JointPart:
     stages: tuple[Stage, ...]
 
     def channels(self, symbols: Alphabet) -> list[Channel]:
-        """Channel of the part, from the symbols that occur to drawn symbols; none if nothing is drawn."""
+        """List with the part's channel, from the symbols that occur to drawn symbols; empty if nothing is drawn."""
         if not self.stages:
             return []
         first, *later_stages = self.stages
@@ -202,7 +202,7 @@ def _part_lines(
             warnings.append(
                 f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to stay separate"
                 if has_budget
-                else f"part {name!r} keeps nothing: what the others release leaves it no budget; give it a larger "
+                else f"part {name!r} keeps nothing: the other parts leave it no budget; give it a larger "
                 "weight, drop other parts, or release its columns in one part with others"
             )
     return tuple(lines), tuple(warnings)

@@ -151,7 +151,7 @@ class _State:
 def design_in_turns(
     current: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget
 ) -> dict[int, tuple[Channel, ...]]:
-    """Design the channels of all parts, and those that write their outputs, so that they meet the budget together.
+    """Design each part's channel, and the channel that writes its output, so that all parts together meet the budget.
 
     All parts begin merged into one symbol, which reveals nothing. The budget rises in a ladder of steps. At each step,
     parts are designed in turns, given what the others release, beginning with the part that keeps the smallest share
@@ -175,7 +175,7 @@ def design_in_turns(
     with progress("joint release") as show:
 
         def climb(parts: Mapping[int, OpenPart], n_steps: int) -> _State:
-            """Design all parts in turns at every step of one ladder."""
+            """Design all parts in turns within each of ``n_steps`` rising budgets that end at the whole budget."""
             state = _State({}, dict.fromkeys(parts, 0.0))
             for step in range(1, n_steps + 1):
                 level = budget if step == n_steps else scale_budget(budget, start + (1 - start) * step / n_steps)
@@ -205,7 +205,7 @@ def design_in_turns(
 
 
 def _least_share(current: GivenDistribution, budget: Budget) -> float:
-    """Least share of the budget within which the released parts are, to some digits; 1 if they need all of it."""
+    """Smallest share of the budget that the released parts meet, to six digits; 1 if no smaller share is enough."""
     before, places = current.tuples.select(sorted(current.settled))
     pmf = sum_columns(current.pmf, places, len(before))
     distribution = JointDistribution(
@@ -227,7 +227,7 @@ def _least_share(current: GivenDistribution, budget: Budget) -> float:
 def _turns(
     current: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget, state: _State, effort: float | None
 ) -> tuple[_State, bool]:
-    """Design every part once, given the others, starting with the part that has the least share for its weight."""
+    """Design every part once, given the others, least share for its weight first; return also if a part improved."""
     moved, before = False, state.shares
 
     def turn(number: int) -> tuple[float, float, int]:

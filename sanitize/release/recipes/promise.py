@@ -60,7 +60,7 @@ class DPGuarantee(ABC):
         lists = self.values.values() if isinstance(self.values, Mapping) else [None]
         if not all(isinstance(values, (list, tuple)) and values for values in lists):
             raise InvalidParameter(
-                f"values of {type(self).__name__} must be a dict of columns to lists of the values they may have, for "
+                f"values of {type(self).__name__} must map each column to a list of the values that it may have, for "
                 "example {'income': ['low', 'high']}"
             )
         object.__setattr__(self, "values", {name: tuple(values) for name, values in self.values.items()})
@@ -137,8 +137,8 @@ class DPGuarantee(ABC):
     def declaration_error(self, name: str) -> ColumnError:
         """Error for a row with an undeclared value, which names the column and no value."""
         return ColumnError(
-            f"column {name!r} has rows with a value, or a missing one, that {self.keyword} does not declare; "
-            "declare all values that may occur, None among them if some are missing",
+            f"column {name!r} has rows with a value, or without one, that {self.keyword} does not declare; declare all "
+            "values that may occur, and None if values may be missing",
             name,
         )
 
@@ -178,7 +178,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 
 
 def require_confidence(confidence: float | None, name: str) -> None:
-    """Refuse rows generated from noisy counts without a certificate."""
+    """Refuse a missing confidence, because rows generated from noisy counts need a certificate."""
     if confidence is None:
         raise InvalidParameter(
             f"{name} needs confidence=, for example 0.95: noisy counts alone guarantee nothing for these rows"
@@ -233,7 +233,7 @@ def with_promise(release: FittedRelease, promise: DPGuarantee, layout: Any) -> F
 def _spread_section(release: FittedRelease) -> Section:
     """Section for the owner on how far lifts of these rows may be from those of the noisy counts."""
     words = (
-        "The limit holds for counts with noise. A lift of these rows may be so many times that of the noisy counts, "
+        "The limit holds for counts with noise. A lift of these rows may be this many times that of the noisy counts, "
         "for the released value of which least is certain, at two standard deviations of the noise."
     )
     figures = (("lift of these rows over that of noisy counts (times)", _spread(release)),)
@@ -343,7 +343,7 @@ def _exact_counts(
 
 
 def places(seen: Alphabet, promise: DPGuarantee, secrets: Alphabet) -> NDArray[np.int32]:
-    """Find the index of each sensitive value that occurs among the declared values."""
+    """Return the place, among the declared values, of each sensitive value that occurs; refuse undeclared values."""
     place = secrets.encode(seen.decode(np.arange(len(seen))))
     if (place < 0).any():
         for j, (name, declared) in enumerate(zip(seen.columns, secrets.levels, strict=True)):
@@ -354,7 +354,7 @@ def places(seen: Alphabet, promise: DPGuarantee, secrets: Alphabet) -> NDArray[n
 
 
 def _each_once(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Counts with at least one row per line, as a distribution needs; it is taken from the column's largest count."""
+    """Counts in which each sensitive value without rows gets one row, from the largest count of the fullest cell."""
     result = counts.copy()
     cell = int(result.sum(axis=0).argmax())
     for secret in np.flatnonzero(result.sum(axis=1) == 0):

@@ -240,7 +240,7 @@ class RecordDP(DPGuarantee):
         return PrivateModel.learn(codes, sizes, ordered, of_model, look, noisy_counts, n_alone), alphabets
 
     def look(self, key: NoiseKey, *, finds_values: bool = False) -> Looks:
-        """Noisy access to rows for shares of ε or, with δ, of the ρ for (ε, δ), or for (ε, δ/2) if values are found."""
+        """Noisy access to rows, for shares of ε; with δ, of the ρ that implies (ε, δ), or (ε, δ/2) to find values."""
         return Looks(key, self.eps, self.rho(self.delta / 2 if finds_values else self.delta))
 
     def rho(self, delta: float) -> float | None:
@@ -250,7 +250,7 @@ class RecordDP(DPGuarantee):
     def model_rows(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
     ) -> tuple[dict[str, pa.Array], Callable[..., LatentClassModel]]:
-        """Draw as many rows as were chosen from a private model of these; return them with the classes of the model."""
+        """Learn a private model of the chosen rows; return as many drawn rows, and a function that makes classes."""
         model, alphabets = self.learn_model(layout, source, chosen, key)
         drawn = model.draw(len(chosen), key.derive("rows of the model"))
         rows = {

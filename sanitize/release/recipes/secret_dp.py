@@ -113,7 +113,7 @@ class SecretDP(DPGuarantee):
         return super().secrets(layout)
 
     def add_noise(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
-        """Return noisy counts with the exact number of rows in each cell; both parts use the same level."""
+        """Return noisy counts with the exact number of rows in each cell; design rows and others have equal noise."""
         n_parts, n_secrets, n_cells = tables.shape
         noise = self.noise(n_secrets)
         drawn = noise.draw(

@@ -32,7 +32,7 @@ _Delta = Annotated[float, field_note("a delta above 0 and at most 1", gt=0, le=1
 
 
 def own_budget(budget: object) -> Budget:
-    """Return the budget if its class is one of this library's, which name and numbers fully describe.
+    """Return the budget; refuse a class of the user's, which its name and numbers do not fully describe.
 
     Raises
     ------

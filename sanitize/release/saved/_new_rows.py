@@ -106,9 +106,7 @@ class NewRows:
             digest.update(f"end {n - n_before} {source.label(file)}".encode())
         source.check_unchanged()
         if n_unseen := n - int(seen.sum()):
-            raise UnknownSymbol(
-                layout.public, n_unseen, "A saved release never passes such rows: fit again on all rows."
-            )
+            raise UnknownSymbol(layout.public, n_unseen, "A saved release refuses such rows: fit again on all rows.")
         if not n:
             raise SourceError(f"{source.root.name} has no rows, so there is nothing to release")
         counts = total.table if measured else None

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _WARNING = (
     "Anyone who has this can undo the noise of the release. Keep it with the raw table, never next to the release."
 )
-_NO_SECRET_DP = "a receipt lets the release be drawn again, and the noise of the fit is forgotten; release without one"
+_NO_SECRET_DP = "a receipt serves to draw a release again, but the noise of the fit is not stored; release without one"
 
 
 class _ReceiptForm(Declared, frozen=True, eq=False):

@@ -145,7 +145,7 @@ _ROWS_A_BYTE = 10_000
 # The owner of a file that only looks like a bomb sets this to 1. It is a switch and not a limit to raise, because
 # the owner of a known file needs no limit, and nobody could choose a limit for an unknown file.
 _TRUSTED = "SANITIZE_TRUSTED"
-UNLESS = f"refused as a decompression bomb, unless you made it yourself and set {_TRUSTED}=1"
+UNLESS = f"refused as a decompression bomb; if you made it yourself, set {_TRUSTED}=1"
 _START, _END, _PROMISED, _VALUES = range(4)
 # Repetition of a schema element, and the physical type of texts.
 _REQUIRED, _REPEATED, _BYTE_ARRAY = 0, 2, 6
@@ -211,10 +211,10 @@ class Footer:
                 bombs = promised > np.maximum(_BOMB_BYTES, _BOMB_RATIO * stored)
                 claim = most = ""
                 if n_rows > max(_BOMB_ROWS, _ROWS_A_BYTE * size):
-                    claim, most = f"{n_rows} rows out of {size}", f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} a byte"
+                    claim, most = f"{n_rows} rows out of {size}", f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} per byte"
                 if bombs.any():
                     claim = f"{promised[bombs].max()} bytes out of {stored[bombs].min()}"
-                    most = f"{_BOMB_BYTES} bytes a row group and {_BOMB_RATIO} times the stored size"
+                    most = f"{_BOMB_BYTES} bytes per row group and {_BOMB_RATIO} times the stored size"
                 if claim:
                     raise SourceError(f"{file.name} promises {claim}, more than {most}; {UNLESS}")
             if chunks.size:

@@ -189,7 +189,7 @@ def attach_description(source: SourceLike, description: TableDescription | None)
 
 
 def describe_release(name: str | os.PathLike[str]) -> SourceLike:
-    """Return a description of a file that a release wrote, which is valid whatever its first rows look like."""
+    """Return a released file with its format described, so that its first rows do not affect how it is read."""
     plain = TableDescription(delimiter=",", header=True)
     return Described(name, plain) if _is_csv(to_path(name, SourceError)) else name
 
@@ -277,7 +277,7 @@ def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[
 def open_target(
     target: TargetLike, source: SourceLike, *, force: bool
 ) -> tuple[Target | BinaryIO, contextlib.AbstractContextManager[Outputs]]:
-    """Open a target or stream for writing, and the outputs with which it becomes visible, by default its own."""
+    """Return a target or stream to write, and a context with the outputs that become visible together with it."""
     if isinstance(target, Among):
         return open_target(target.target, source, force=force)[0], contextlib.nullcontext(target.outputs)
     if is_address(target):

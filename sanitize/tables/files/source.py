@@ -307,7 +307,7 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _is_folder(entry: Path) -> bool:
-    """Return whether a path is a folder; raise if unknown, whereas `is_dir` of newer Pythons returns False."""
+    """Return whether a path is a folder; raise an error if this is unknown, unlike `is_dir` of newer Pythons."""
     try:
         return stat.S_ISDIR(entry.stat().st_mode)
     except FileNotFoundError:  # a broken link

@@ -101,7 +101,7 @@ def _check_files(stream: Any) -> None:
             continue
         if not (fragment.format.default_extname == "parquet" and isinstance(fragment.filesystem, LocalFileSystem)):
             raise SourceError(
-                "a data set must consist of Parquet files on this machine; for any other that you trust, give "
+                "a data set must consist of Parquet files on this machine; for any other data set that you trust, give "
                 "dataset.scanner().to_reader()"
             )
         read_footer(Path(fragment.path)).refuse_bombs(stream.schema.names, Path(fragment.path), None)
@@ -227,7 +227,7 @@ class Remote:
                 for info in self._files():
                     inner = PurePosixPath(info.path).relative_to(self.path)
                     if ".." in inner.parts:
-                        raise SourceError(f"{root.name} holds a file whose name leads out of it; it was not read")
+                        raise SourceError(f"{root.name} holds a file whose name leads out of it; nothing was read")
                     (root / inner).parent.mkdir(parents=True, exist_ok=True)
                     with self.store.open_input_stream(info.path) as stream, (root / inner).open("xb") as copy:
                         shutil.copyfileobj(stream, copy, COPY_BYTES)

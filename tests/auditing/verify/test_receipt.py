@@ -254,7 +254,7 @@ def test_what_cannot_be_drawn_again_has_no_receipt(place):
         LiftBudget.symmetric(1.0), sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6)
     )
     refused = [
-        (private, "the noise of the fit is forgotten"),
+        (private, "the noise of the fit is not stored"),
         (SubsetMerging(BUDGET, **ROLES, random_state=3), "anyone who guesses a seed"),
         (SubsetMerging(BUDGET, **ROLES, random_state=np.random.default_rng(3)), "anyone who guesses a seed"),
         (SubsetMerging(Own(lower=1.0, upper=0.5), **ROLES), "budget"),

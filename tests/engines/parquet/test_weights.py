@@ -92,7 +92,7 @@ def test_a_policy_names_the_weights(mechanism, table, tmp_path, monkeypatch, cap
     [
         ({"confidence": 0.95}, {}, "cannot be used with a confidence"),
         ({}, {"rows": "keep"}, "cannot be used with rows that keep their order"),
-        ({}, {"ledger": "book.json"}, "a ledger adds up rows without weights"),
+        ({}, {"ledger": "book.json"}, "a ledger cannot count rows with weights"),
     ],
 )
 def test_what_weights_have_no_meaning_for_is_refused(settings, more, says, table, tmp_path):
@@ -144,7 +144,7 @@ def test_generated_rows_keep_the_limit_of_the_weighted_distribution(kind, tmp_pa
     section = next(one for one in report.sections if one.name == "classes")
     assert dict(section.rows)["rows of the smallest class"] <= N_ROWS / 2
     assert 0.2 < (out["q1"] == "yes").mean() < (raw["q1"] == "yes").mean()
-    assert "each row is released once, without its weight" in " ".join(report.to_text().split())
+    assert "each row is released once and without its weight" in " ".join(report.to_text().split())
     assert report.relations is None or report.relations > 0.3
 
 
