@@ -1,4 +1,4 @@
-"""Invented survey that is large enough for a guarantee about the population, with a decision to take."""
+"""Invented survey, large enough for a guarantee about the population, and for a decision that is based on it."""
 
 from __future__ import annotations
 

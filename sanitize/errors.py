@@ -245,8 +245,8 @@ class LedgerExceeded(BudgetExceeded):
         room = "" if left is None else f" The recorded releases leave {max(left, 0.0):.4g} nats."
         self.args = (
             f"together with the {n_recorded} recorded release(s) of these rows, the release exceeds the budget "
-            f"{budget!r} by {excess:.4g} nats; nothing was released.{room} Design the release within the "
-            "remaining budget, or hand out copies of a recorded release: they reveal nothing more.",
+            f"{budget!r} by {excess:.4g} nats; nothing was released.{room} Design the release within what is left"
+            f"{', or hand out copies of a recorded release: they reveal nothing more' * (n_recorded > 0)}.",
         )
 
 

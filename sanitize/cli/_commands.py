@@ -40,7 +40,7 @@ def audit(args: argparse.Namespace) -> None:
 
 
 def plan(args: argparse.Namespace) -> SanitizeError | None:
-    """Design a release and show its verdict, alternatives, and lines to add to the policy."""
+    """Design a release, show its verdict, alternatives and lines for the policy; return the error of a refusal."""
     from sanitize.policy import make_plan
 
     policy = resolve_policy(args)
@@ -123,7 +123,7 @@ def release(args: argparse.Namespace) -> None:
 
 
 def verify(args: argparse.Namespace) -> SanitizeError | None:
-    """Check a released file against its original table and its policy."""
+    """Check a released file against its original table and its policy; return an error if a check fails."""
     from sanitize.auditing.verify import verify_file
 
     policy = resolve_policy(args)

@@ -62,7 +62,7 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
 
 
 def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
-    """Attack a second release of the same design; write nothing if a promise is refuted.
+    """Attack a second release of the same design, if asked to; refuse the release if a promise is refuted.
 
     It is not promised that nobody can tell who is in the data: such findings are in the report, and the release is
     written.
@@ -87,7 +87,7 @@ def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
 
 
 def compare_models(args: argparse.Namespace, policy: Policy) -> Downstream | None:
-    """Compare models trained on a second release and on the raw table, on rows that neither has seen."""
+    """Compare models trained on a second release and on the raw table, on rows new to both; None if not asked to."""
     target = args.predict or policy.predict
     if target is None:
         return None

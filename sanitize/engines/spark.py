@@ -200,7 +200,7 @@ class _Tasks:
 
 
 def _own_error(text: str) -> errors.SanitizeError | None:
-    """Return the error of this library that ended a task, from the traceback text that Spark returns."""
+    """Return the error of this library that ended a task, from Spark's traceback text; None for another error."""
     matches = re.findall(r"^sanitize\.errors\.(\w+): (.*)$", text, re.MULTILINE)
     if not matches:
         return None

@@ -244,7 +244,7 @@ def _measure(
         budget = type(budget)(**{side: max(bound - level, 0.0) for side, bound in _sides(budget).items()})
         notes = (
             "the releases have too many combinations of symbols to be measured together: those with a finite local DP "
-            f"of X count with the sum of their levels, {level:.6g} nats, and the others against what that leaves",
+            f"of X count with the sum of their levels, {level:.6g} nats, and the others against the rest of the budget",
         )
     facts = ReleaseFacts(mechanism=LEDGER, warnings=notes, recorded=n)
     return LeakageReport.measure(distribution, channel, budget, facts=facts)

@@ -81,7 +81,7 @@ def release_rows(
 
 
 def _number_values(book: UnitBook, outputs: Alphabet) -> tuple[UnitBook, Codes, Codes]:
-    """Return the book with the values that can be released, the number of each symbol's value, and the inverse map.
+    """Return the book with the values that can be released, the value number of each symbol, and its inverse.
 
     Both maps end with -1, so that the index -1 stands for no value in either.
     """
@@ -172,7 +172,7 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
             f"the unit column {book.unit!r} must be neither sensitive nor public; name another", book.unit
         )
     if book.sensitive and set(book.sensitive) != set(layout.sensitive):
-        raise LedgerError("the ledger is about other sensitive columns; keep one ledger for each set")
+        raise LedgerError("the ledger is about other sensitive columns; keep one ledger for each set of them")
     columns = layout.columns(table)
     names = tuple(sorted(layout.sensitive))
     unit_texts, unit = row_texts(table, [book.unit])

@@ -321,7 +321,7 @@ def _shares(counts: NDArray[np.int64]) -> Vector:
 
 
 def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units: int) -> tuple[list[int], list[int]]:
-    """Order the columns, and find for each the position of the column on which it depends; -1 for the first."""
+    """Order the columns; return the order, and by place in it the place of the column it depends on, -1 if first."""
     shared = np.zeros((len(codes), len(codes)))
     step = max(1, len(codes[0]) // _ROWS)
     for left in range(len(codes)):

@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def full_report(self) -> LeakageReport | None:
-        """Report with comparison, curves and proposals as sections, for JSON and pages."""
+        """Report with comparison, curves and proposals as sections, for JSON and pages; None after a refusal."""
         if self.report is None:
             return None
         report = self.report

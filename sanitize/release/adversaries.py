@@ -41,7 +41,7 @@ def fit_and_release(sanitizer: Any, table: Any) -> Any:
 
 
 class Secrets:
-    """Codes and weights of S for all rows, and an adversary's predictions for some of them."""
+    """Codes and weights of S for all rows, which also give the best constant prediction."""
 
     def __init__(self, codes: NDArray[np.int32], weights: Vector | None, n_s: int) -> None:
         self.codes = codes
@@ -206,7 +206,7 @@ class Score:
         return float(self.weights @ values) / self.total
 
     def mean_and_error(self, values: Vector) -> tuple[float, float]:
-        """Mean and its standard error, the larger of the errors across rows (or clusters) and across folds."""
+        """Weighted mean and its standard error: the larger of the errors across rows (or clusters) and across folds."""
         mean = self.mean(values)
         parts = self.weights * (values - mean)
         return mean, max(self._error(parts, self.unit), self._error(parts, self.fold))

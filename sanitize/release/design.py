@@ -202,7 +202,7 @@ def count_replaced_values(
 
 
 def chain_channels(channels: Sequence[Channel]) -> Channel:
-    """Channel from public symbols to written symbols."""
+    """Chain consecutive channels to a single channel from public symbols to written symbols."""
     return reduce(Channel.then, channels)
 
 
@@ -380,7 +380,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
 
 
 def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
-    """Sentence on sensitive values that the limit allows to be revealed with certainty; names only their shares."""
+    """List with a sentence on sensitive values that the limit lets be certain, by share; empty if there are none."""
     if not isinstance(spec.budget, LiftBudget):
         return []
     seen = present_limits(spec.budget, table.sensitive)

@@ -263,7 +263,7 @@ def _agree(first: Coded, second: Coded, times: NDArray[Any]) -> float:
 
 
 def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, NDArray[np.float64]]:
-    """Draw one row of each person; return these rows with the person's number of rows."""
+    """Draw one row of each person; return the mask of these rows, and for every row the person's number of rows."""
     codes = factorize(people, name)[1]
     order = np.lexsort((key.words_at(0, np.arange(len(codes))), codes))
     chosen = np.zeros(len(codes), bool)

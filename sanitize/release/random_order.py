@@ -137,7 +137,7 @@ def _double_blocks(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
 def _table_findings(
     where: str, table: NDArray[np.int64], n_tests: int, prior: NDArray[np.float64], log_rate: float
 ) -> Iterator[Finding]:
-    """Find the cells of a table whose counts chance does not explain."""
+    """Yield the cells of a table whose counts are not explained by chance, as findings."""
     a, b, n = table.sum(axis=1, keepdims=True), table.sum(axis=0), max(int(table.sum()), 1)
     shared = math.log(_KINDS * n_tests)
     mean = a * b / n

@@ -75,13 +75,13 @@ class SymbolOrder:
         return _power_of_2(self.n_rows / _MOST_BLOCKS)
 
     def counts(self, first: int, numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
-        """Count each of ``n`` numbers by block, for consecutive rows from a start on; shape (n, n_blocks)."""
+        """Count each of ``n`` symbol numbers by block, for consecutive rows from ``first`` on; shape (n, n_blocks)."""
         edges = np.arange(first // self.size, -(-(first + len(numbers)) // self.size) + 1) * self.size
         cut = np.clip(edges - first, 0, len(numbers))
         return np.stack([count(numbers[start:end], n) for start, end in pairwise(cut)], axis=1)
 
     def add(self, first: int, numbers: NDArray[Any], keys: NDArray[np.int64]) -> None:
-        """Add consecutive rows from a start on, given the number of each row and the key of each number."""
+        """Add consecutive rows from ``first`` on, given the symbol number of each row and the key of each symbol."""
         if not len(numbers):
             return
         if len(keys) > MOST_SYMBOLS:  # for few numbers, counting shows which of them occur faster than a search

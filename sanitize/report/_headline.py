@@ -272,7 +272,7 @@ def short(state: State, *, useless: bool) -> str:
 
 
 def sign_answer(document: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
-    """Answer whether to sign an internal report, with the conditions of a yes and the reason for each."""
+    """Answer whether to sign an internal report, and each condition of a yes with its reason; none after a no."""
     verdict = document["verdict"]
     if verdict["state"] == "refused":
         return "No: hand nothing out.", []
@@ -318,7 +318,7 @@ def _covers(document: dict[str, Any]) -> tuple[str, str]:
 
 
 def _knows_more(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Condition for readers who know columns of a row, if they learn more than the limit allows."""
+    """Condition for readers who know columns of a row; None if they learn no more than the limit allows."""
     lines = next((section["rows"] for section in document["sections"] if section["name"] == "side"), ())
     row = [*((lines and lines[0]) or ()), *[None] * 4]  # a saved report may contain anything here
     names, _, most, chances = row[:4]

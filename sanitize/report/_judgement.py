@@ -88,7 +88,7 @@ class AttackResult:
 
     @property
     def difference(self) -> float | None:
-        """Figure for people in the data minus the figure for people outside it."""
+        """Figure for people in the data minus the figure for people outside it; None without the latter."""
         return None if self.outsiders is None else self.people - self.outsiders
 
     @property

@@ -481,7 +481,7 @@ _KEPT: dict[int, LeakageReport] = {}
 def _side_line(
     names: Sequence[str], lifts: NDArray[np.float64], shares: NDArray[np.float64]
 ) -> tuple[str, float, float, str]:
-    """Columns that a reader knows, smallest and largest lift, and the chances before and after at the largest lift."""
+    """Columns that a reader knows, smallest and largest lift, and words on the chances at the largest lift."""
     place = int(lifts.argmax())
     before, after = float(shares[place]), float(shares[place] * lifts[place])
     chances = f"from {percent_down(before)} to {percent_up(after)}"
@@ -502,5 +502,5 @@ def attach_report(frame: Any, report: LeakageReport) -> Any:
 
 
 def report_of(frame: Any) -> LeakageReport | None:
-    """Return the report attached to a released frame, if it is the same object."""
+    """Return the report attached to a released frame; None for any other object, even a copy."""
     return _KEPT.get(id(frame))

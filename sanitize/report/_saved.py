@@ -207,7 +207,7 @@ class SavedReport(ReportViews):
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise SourceError(f"this is not a report: its schema is not {SCHEMA!r}")
         if document.get("version") != VERSION or isinstance(document["version"], bool):
-            raise SourceError(f"the report has another version than {VERSION}, the one this library reads")
+            raise SourceError(f"the report has another version than {VERSION}; read it with the sanitize that wrote it")
         if document.get("audience") not in ("internal", "public"):
             raise SourceError("the report's audience must be one of 'internal', 'public'")
         try:

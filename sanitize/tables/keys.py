@@ -76,7 +76,7 @@ def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArra
 
 
 def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
-    """Number of ascending edges at most equal to each number; arbitrary for NaN.
+    """Count the ascending edges that are at most equal to each number; the count for NaN is arbitrary.
 
     Numbers are compared with few edges one by one, and are searched for among many edges.
     """

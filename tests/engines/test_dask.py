@@ -223,7 +223,7 @@ def test_what_cannot_be_released_is_refused_before_any_task_runs(small, tmp_path
         with pytest.raises(error, match=words):
             release_file(small, tmp_path / "out", merging(2.0, **settings), **given)
     saved = sz.SavedRelease.of(merging(2.0).fit(pd.read_parquet(small)))
-    with pytest.raises(InvalidParameter, match="designed by an estimator, got a SavedRelease"):
+    with pytest.raises(InvalidParameter, match="needs an estimator, got a SavedRelease"):
         release_file(small, tmp_path / "out", saved)
     with pytest.raises(TargetError, match=r"leave out the \.parquet"):
         release_file(small, tmp_path / "out.parquet", merging(2.0))

@@ -444,7 +444,7 @@ def test_nothing_is_written_when_the_joint_budget_is_exceeded(source, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.parquet"]
 
 
-@pytest.mark.parametrize(("own", "why"), [(False, "what the others release"), (True, "its budget is too tight")])
+@pytest.mark.parametrize(("own", "why"), [(False, "the other parts leave"), (True, "its budget is too tight")])
 def test_a_part_that_keeps_nothing_is_a_warning(own, why):
     frame = pd.DataFrame({"s": [0, 0, 1, 1] * 5, "x": [0, 0, 1, 1] * 5, "z": [0, 1, 0, 1] * 5})
     zero = LiftBudget.symmetric(0.0)

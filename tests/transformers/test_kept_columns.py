@@ -107,8 +107,8 @@ def test_columns_over_the_limit_together_are_refused_by_their_names():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"confidence": 0.9}, "leave confidence and record_dp out"),
-        ({"rule": "watchdog"}, "designed by the rule optimal-random-response"),
+        ({"confidence": 0.9}, "leave out confidence and record_dp"),
+        ({"rule": "watchdog"}, "needs rule=.optimal-random-response"),
         ({"bins": {"until": "year"}}, "a different value in most rows"),
         ({"public": ["late"], "keep": ["late"], "bins": None}, "twice"),
     ],

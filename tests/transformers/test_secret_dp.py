@@ -202,7 +202,7 @@ def test_intervals_of_bins_are_values_and_clipped_secrets_are_not_counted():
     fitted = estimator(secret_dp=SecretDP(1.0, 1e-6), bins={"s": [0, 50, 100]}).fit(df)
     assert len(fitted._joint.sensitive) == 2
     assert not any("outside" in note for note in fitted.report_.facts.warnings)
-    with pytest.raises(ColumnError, match=r"'s' has rows with a value, or a missing one"):
+    with pytest.raises(ColumnError, match=r"'s' has rows with a value, or without one"):
         estimator(secret_dp=SecretDP(1.0, 1e-6), bins={"s": [0, 50, 100]}).fit(df.assign(s=df["s"].where(df.index > 3)))
 
 

@@ -245,7 +245,7 @@ def test_counts_and_the_look_at_the_order_share_the_level(eps, monkeypatch, tmp_
         (lambda: tuples(SubsetMerging, secret_dp=SecretDP(1.0, 1e-6)), "must declare the values of the column 's'"),
         (lambda: tuples(SubsetMerging, secret_dp=SecretDP(1.0, 1e-6, {"s": ["no", "maybe"]})), "does not declare"),
         (lambda: kept(keep="s"), "sensitive"),
-        (lambda: kept(confidence=0.9), "leave confidence and record_dp out"),
+        (lambda: kept(confidence=0.9), "leave out confidence and record_dp"),
         (lambda: JointRelease([("all", tuples(SubsetMerging))], LIMIT, sensitive="s"), "designed from counts without"),
         (lambda: LatentClassRelease(LIMIT, sensitive="s", secret_dp=DP), "secret_dp needs confidence"),
     ],

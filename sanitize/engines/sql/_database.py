@@ -456,7 +456,7 @@ class Coder:
 
 
 def symbol_expression(bound: FittedRelease) -> tuple[str, list[tuple[Any, int]]]:
-    """Expression for the number of a public symbol from its codes k0, k1, ..., and the channel's code for each."""
+    """Expression that numbers public symbols from codes k0, k1, ..., and pairs of number and channel code."""
     inputs = bound.channel.inputs
     symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # 64 bits must not overflow
     for i, level in enumerate(inputs.levels):

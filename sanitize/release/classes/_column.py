@@ -497,7 +497,7 @@ def _same_scale(values: pa.Array, dtype: pa.DataType) -> NDArray[Any]:
 def _flatten_outcomes(
     entries: list[tuple[int, int, float]], groups: Codes
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Outcomes bin by bin, each bin ending with its remaining values, then missing; and the start of each group."""
+    """First outcome of each group, and the bin, place and weight of each outcome, ordered by bin with missing last."""
     entries = [*entries, (len(groups), MISSING, 1.0)]
     of_bin, place, mass = (np.array(part) for part in zip(*entries, strict=True))
     order = np.argsort(of_bin, kind="stable")
@@ -628,9 +628,9 @@ def _leave_gaps(
     units: tuple[Fraction, ...],
     spread: Vector,
 ) -> tuple[NDArray[Any], dict[Any, int]]:
-    """Edges with a bin for each gap next to a frequent value, and the bin in which the gap's few numbers are written.
+    """Edges with a bin for each gap next to a frequent value; and by gap, the bin in which its numbers are written.
 
-    They are written in the next bin above (1) or below (-1): a gap, as between a mark of -999 or a date without end
+    These are written in the next bin above (1) or below (-1): a gap, as between a mark of -999 or a date without end
     and all other numbers, is then empty. The numbers next to a gap end like those at the ends of the column.
     """
     inside = (numbers >= edges[0]) & (numbers <= edges[-1])

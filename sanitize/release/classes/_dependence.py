@@ -53,7 +53,7 @@ class Rule:
 
 
 def _measure(codes: Codes, target: Codes, n_values: int) -> tuple[Vector, float]:
-    """Return how far each value determines another column, and the share of rows that fit but would not by chance."""
+    """Return how far each value determines another column, and the share of rows that this explains beyond chance."""
     value, outcome, rows = _pairs(codes, target)
     largest, count = np.zeros(n_values), np.bincount(codes, minlength=n_values)
     first = np.flatnonzero(np.diff(value, prepend=-1))  # pairs are in ascending order
@@ -182,7 +182,7 @@ def look_up_table(
 
 
 def _pairs(left: Codes, right: Codes) -> tuple[Codes, Codes, NDArray[np.int64]]:
-    """Pairs of values that occur, and the number of rows of each pair."""
+    """Left and right value of each pair that occurs, and the number of rows with the pair."""
     width = np.int64(right.max(initial=0)) + 1
     key = left.astype(np.int64) * width + right
     most = int(key.max(initial=0)) + 1

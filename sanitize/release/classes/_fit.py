@@ -160,7 +160,7 @@ class FittedColumns:
         return sorted(column_order(len(self.columns), self.rules), key=lambda place: place not in self.kept)
 
     def look_up(self, place: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], Vector]:
-        """Return the determiner of a column, and the column's outcomes that remain for each value of the determiner."""
+        """Return a column's determiner, and by its values the outcomes that remain: starts, outcomes and shares."""
         rule = self.rules[place]
         inputs, target = self.distinct[rule.determiner], self.distinct[place]
         determiner, column = self.columns[rule.determiner], self.columns[place]

@@ -485,7 +485,7 @@ def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
 
 
 def _refinement(fitted: FittedColumns, place: int, near: Sequence[int]) -> tuple[LookUp | None, float]:
-    """Outcomes of a numeric column by the bin of its most informative earlier one, and their number of parameters."""
+    """Outcomes of a numeric column by bin of one in ``near``, None without such a column; and the parameter count."""
     if (nearest := fitted.nearest_number(place, near)) is None:
         return None, 0.0
     shares, first, n_degrees = fitted.refine(place, nearest)

@@ -200,7 +200,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         partition: ClassPartition | None = None,
         extra_columns: Collection[str] = (),
     ) -> FittedClasses:
-        """Fit classes, unless they are given, and draw a class for each row; rows of files draw by their number.
+        """Fit classes, unless they are given, and draw a class for each row; draws for files depend on row numbers.
 
         ``extra_columns`` are contained in the private model of whole rows only.
         """
@@ -242,7 +242,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
                 table, self.n_classes, edges, above, layout.keep, is_certified=is_certified
             )
         ):
-            raise InvalidChannel(f"these latent classes were fitted with other settings: they have {other}")
+            raise InvalidChannel(f"these latent classes were fitted with other settings, {other}: use those")
         if partition is None:
             learned: dict[str, Any] = {"rows": fitted, "weights": weights, "edges": edges, "above": above}
             # A profile that summarizes other rows belongs to one person.
@@ -270,7 +270,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         )
 
     def _row_of_each_person(self, source: Mapping[str, Any], key: NoiseKey) -> tuple[Mask | None, Weights]:
-        """Rows for fitting classes, and their weights: one row per person, or all rows if nobody has several.
+        """Rows for fitting classes, and their weights: one row per person; None and None if nobody has several.
 
         All later counts of rows are then counts of people.
         """
@@ -348,7 +348,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             report = with_relations(report, relations, lost, is_shuffled=layout.is_shuffled)
         for section in report.sections:
             if section.name == "guesses":
-                words = '"Before" is of latent classes (groups of similar rows); the raw rows reveal more.'
+                words = '"Before" describes latent classes (groups of similar rows); the raw rows reveal more.'
                 report = report.with_section(replace(section, words=f"{section.words} {words}"))
         if self.person_column is None and self.promise is None:  # the figure assumes one row per person
             report = report.with_section(Section("membership", "Who is in the data", partition.membership))
@@ -379,8 +379,8 @@ def _kept_notes(layout: FittedClasses, counted: RowCounts) -> Iterator[str]:
     for name in layout.keep:
         if name in layout.bins:
             yield (
-                f"the limit counts the bin of column {name!r}, which is kept as it is: the part of a value beyond its "
-                "bin is not counted"
+                f"the limit counts the bin of column {name!r}, which is released unchanged: what a value reveals "
+                "beyond its bin is not counted"
             )
 
 

@@ -112,7 +112,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
 
 @dataclass(frozen=True)
 class _GridLayout(Layout):
-    """Layout whose public columns may differ in every row: their distribution is not needed."""
+    """Layout whose public columns may have a different value in every row, as no distribution of them is needed."""
 
     def check_distinct(self, table: ContingencyTable) -> None:
         """Refuse sensitive columns that hold a different value in most rows."""

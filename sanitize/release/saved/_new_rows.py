@@ -140,6 +140,6 @@ class NewRows:
         if report.ok:
             return report, ()
         return report, (
-            f"under the frequencies of the new rows the release is {report.worst_excess:.4g} nats over the budget; "
-            "they are a sample, but if they differ from the rows of the fit, fit again",
+            f"under the frequencies of the new rows, the release is {report.worst_excess:.4g} nats over the budget; "
+            "the new rows are only a sample, but if they differ from the rows of the fit, fit again",
         )

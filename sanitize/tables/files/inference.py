@@ -180,7 +180,7 @@ def survey_columns(
 def choose_signs(
     surveys: Iterable[TextSurvey], delimiter: str, decimal: str | None, thousands: str | None
 ) -> tuple[str, str]:
-    """Choose the signs of decimals and thousands under which most columns are numbers; the plainest of equals."""
+    """Choose the signs of decimals and thousands under which most columns are numbers; the plainest in a tie."""
     # 1,234 is more than a thousand if the delimiter is a comma, and a little more than one if it is a semicolon.
     order = list(_SIGNS) if delimiter.startswith(",") else [_PLAIN, *_SIGNS[2:4], _SIGNS[1], *_SIGNS[4:]]
     columns = list(surveys)

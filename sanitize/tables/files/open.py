@@ -287,7 +287,7 @@ def open_target(
 
 
 def _stage_for_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.AbstractContextManager[Outputs]]:
-    """Write a file locally, and copy it to a store when it is complete."""
+    """Return a local target, and a context of outputs that copies a complete file to the store at its end."""
     folder = Path(temporary_place(), f"sanitize-{secrets.token_hex(8)}")
     place = replace(
         Target.check(folder.with_suffix(Path(remote.name).suffix), None, force=False), path=folder / remote.name

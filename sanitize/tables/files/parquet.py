@@ -213,7 +213,7 @@ def _plain_text_columns(metadata: pq.FileMetaData, names: Sequence[str], row_gro
 
 
 def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Group consecutive positions so that sizes sum to at most ``most`` (or one position); return also the sums."""
+    """Yield groups of consecutive positions, and their sums of sizes: at most ``most``, or that of one position."""
     run: list[int] = []
     total = 0
     for position, size in enumerate(sizes):

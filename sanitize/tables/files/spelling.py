@@ -143,7 +143,7 @@ def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
 
 
 def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> pa.DataType | None:
-    """Narrowest type, from a given one on, in which all texts are dates of a format; None if a text is not a date."""
+    """Narrowest type, at least ``widest``, that holds all texts as dates of a format; None if a text is no date."""
     types = _ISO_TYPES if form == ISO else (pa.timestamp("us") if "%H" in form else pa.date32(),)
     for dtype in types[types.index(widest) if widest is not None else 0 :]:
         try:
