@@ -121,7 +121,7 @@ class ColumnSurvey:
         return next((step for step in steps if 1 < self.n_symbols(step) <= MANY_NUMBERS), None)
 
     def n_symbols(self, bins: Sequence[Any] | str | None) -> int:
-        """Number of symbols of the column: unchanged, cut at edges, or in calendar units."""
+        """Number of symbols of the column if it is unchanged, cut at edges, or cut into calendar units."""
         if isinstance(bins, str) and self.kind == "date":
             return len(by_step(self._values[0], bins, self.name).dictionary)
         return self.n_values if bins is None or isinstance(bins, str) else len(bins)

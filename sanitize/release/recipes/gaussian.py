@@ -102,7 +102,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         return Grid.from_bounds(name, pair, step, self.points, column)
 
     def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
-        """Return the release with the channel extended from the grid points that occur to all grid points."""
+        """Return the release with a channel for all grid points, in place of one for those that occur."""
         noise = spec.mechanism
         assert isinstance(noise, _Noise)
         layout = release.layout
@@ -132,7 +132,7 @@ class _Noise:
     method: Literal["exact", "closed_form"]
 
     def __call__(self, joint: JointDistribution) -> Channel:
-        """Return the channel from the tuples that occur to all tuples of grid points."""
+        """Return the channel whose inputs are the tuples that occur, and whose outputs are all tuples of grid points."""
         full = self.grid_channel(joint.public.columns, joint.public.levels)
         rows = full.inputs.encode(joint.public.decode(np.arange(len(joint.public))))
         return Channel((full.stages[0].take(rows), *full.stages[1:]), joint.public, full.outputs)

@@ -42,7 +42,7 @@ class JointPart:
     stages: tuple[Stage, ...]
 
     def channels(self, symbols: Alphabet) -> list[Channel]:
-        """List with the part's channel, from the symbols that occur to drawn symbols; empty if nothing is drawn."""
+        """List with the part's channel, whose inputs are the symbols that occur; empty if nothing is drawn."""
         if not self.stages:
             return []
         first, *later_stages = self.stages
