@@ -259,7 +259,7 @@ def ledger_path(path: str | os.PathLike[str]) -> Path:
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold a lock that keeps other processes from changing a ledger; it ends with the process."""
+    """Hold a lock that keeps other processes from changing a ledger; the lock ends with the process."""
     if not path.name or path.is_dir():
         raise LedgerError(f"the ledger must be a file, and {str(path)!r} is a folder; name a file in it")
     try:

@@ -177,7 +177,7 @@ class Ledger:
         target: Path | None = None,
         receipt: str | None = None,
     ) -> Iterator[LeakageReport]:
-        """Record a release while a block writes it, and remove the entry if the block fails.
+        """Record a release while a block writes it; remove the entry if the block fails before it changes ``target``.
 
         The release is recorded before the block runs, so that a killed process has spent its budget. If ``target`` has
         changed when the block fails, the entry stays, because somebody may have the release.

@@ -223,7 +223,7 @@ class UnitLedger:
     def spending(
         self, rows: Mapping[str, Any], sanitizer: Designer, *, target: Path | None = None
     ) -> Iterator[tuple[FittedRelease, RandomWords, NDArray[np.int32]]]:
-        """Record a release while a block writes it, and remove the entry if the block fails.
+        """Record a release while a block writes it; remove the entry if the block fails before it changes ``target``.
 
         The release is recorded before the block runs, so that a killed process has spent its budget. If ``target`` has
         changed when the block fails, the release stays recorded, because somebody may have it. Another release waits

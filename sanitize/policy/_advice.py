@@ -269,7 +269,7 @@ class Drafts:
         return tuple(chain.from_iterable(lines for _, lines in found.values()))
 
     def _single_changes(self, columns: Mapping[str, Any]) -> Iterator[_Change]:
-        """Yield single changes to a useful release."""
+        """Yield single changes to the policy of a useful release."""
         policy = self.policy
         both = [self.utility(place) for place in self.reports if place[0] == self.mechanism and place[1] >= 2]
         # If loosening both limits keeps no more, loosening one does not, either.

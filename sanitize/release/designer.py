@@ -210,7 +210,7 @@ class Designer(ABC):
 
 @dataclass
 class RecipeDesigner(Designer):
-    """Designer of one recipe that does not load scikit-learn, which takes longer than a small release."""
+    """Designer of one recipe, without scikit-learn, because loading it takes longer than a small release."""
 
     made_by: Recipe
     policy: Any = None  # estimator whose settings the recipe copies, if there is one

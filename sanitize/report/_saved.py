@@ -225,7 +225,7 @@ class SavedReport(ReportViews):
 
     @property
     def state(self) -> State:
-        """State of the report, ``"source"``, ``"rows"``, ``"refused"`` or ``"audit"``; see `LeakageReport`."""
+        """State of the report: ``"source"``, ``"rows"``, ``"nothing"``, ``"refused"`` or ``"audit"``; see `Verdict`."""
         return self._saved["verdict"]["state"]
 
     @property

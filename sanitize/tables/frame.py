@@ -217,7 +217,7 @@ def stack_rows(parts: Sequence[tuple[Table, NDArray[np.integer[Any]]]], rng: np.
 
 
 def _kind(native: Any) -> str | None:
-    """Library of a table; pandas and polars are checked only if they were imported."""
+    """Library of a table, None if unknown; pandas and polars are checked only if they were imported."""
     if isinstance(native, pa.Table):
         return "pyarrow"
     return next((library for library in ("pandas", "polars") if _is(native, library, "DataFrame")), None)
@@ -424,7 +424,7 @@ def _encode_runs(values: pa.Array, dtype: pa.DataType) -> pa.Array:
 
 
 def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
-    """Convert to a NumPy column of an array's dtype; wider for longer texts, of objects if values do not fit."""
+    """Convert to a NumPy column of a dtype, or of a wider one for longer texts; of objects if values do not fit."""
     dictionary, indices = _parts(array)
     values = dictionary.to_numpy(zero_copy_only=False)
     text = {"U": pa.types.is_string, "S": pa.types.is_binary}.get(dtype.kind)

@@ -216,7 +216,7 @@ class Database:
 
     @property
     def _prefix(self) -> str:
-        """Return a prefix for the statement's own queries that the table's name does not begin with."""
+        """Return a prefix for names of the statement's own queries, with which the table's name does not begin."""
         prefix = "sanitize_"
         while self.table.lower().startswith(prefix):
             prefix += "_"

@@ -684,7 +684,7 @@ def _usual(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest:
 
 
 def _dictionary(values: pa.Array, places: NDArray[np.int64]) -> pa.DictionaryArray:
-    """Column of some values, -1 for missing, with a dictionary of these values only."""
+    """Column of the values at some places (-1 is missing), with a dictionary of only these values."""
     seen = np.zeros(len(values) + 1, bool)
     seen[places] = True  # the index -1 takes the last
     place = (np.cumsum(seen) - 1).astype(np.int32).take(places, mode="wrap")

@@ -132,7 +132,7 @@ class FittedColumns:
         return [column for column in earlier if column in {*by_share[:most], *plain_columns[:_OWN_GIVEN], *self.kept}]
 
     def nearest_number(self, place: int, earlier: Sequence[int]) -> int | None:
-        """Earlier numeric column with the most information about a numeric column, if there is one."""
+        """Earlier numeric column with the most information about a numeric column; None if there is none."""
         is_number = [column.is_ordered and len(column.groups) > 0 for column in self.columns]
         numbers = [entry for entry in earlier if is_number[entry]]
         if not is_number[place] or not numbers:

@@ -132,7 +132,7 @@ class _Noise:
     method: Literal["exact", "closed_form"]
 
     def __call__(self, joint: JointDistribution) -> Channel:
-        """Return the channel whose inputs are the tuples that occur, and whose outputs are all tuples of grid points."""
+        """Return the channel whose inputs are the tuples that occur and whose outputs are all tuples on the grid."""
         full = self.grid_channel(joint.public.columns, joint.public.levels)
         rows = full.inputs.encode(joint.public.decode(np.arange(len(joint.public))))
         return Channel((full.stages[0].take(rows), *full.stages[1:]), joint.public, full.outputs)

@@ -271,7 +271,7 @@ def check_same_columns(file: Path, names: Sequence[str], first: Path, first_name
 
 
 def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
-    """Return the named file, or all files under a folder with this suffix, without hidden ones."""
+    """Return the named file or, for a folder, all files under it with one of the suffixes, except hidden files."""
     if path.is_dir():
         files = tuple(sorted(file for file in _entries(path) if file.name.lower().endswith(tuple(suffixes))))
         if not files:
