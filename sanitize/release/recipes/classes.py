@@ -133,8 +133,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         """Name of the column that identifies people; refused with a certificate, which assumes independent rows."""
         if (column := super().person_column) is not None and self.confidence is not None:
             raise InvalidParameter(
-                "confidence= of LatentClassRelease requires independent rows, but person= declares "
-                "several per person: leave confidence out, or release people whole with sanitize.people.UnitRelease"
+                "confidence= of LatentClassRelease requires rows that were drawn one by one, but person= says "
+                "that people have several rows: leave confidence out, or use sanitize.people.UnitRelease"
             )
         return column
 
