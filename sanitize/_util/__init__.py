@@ -1,1 +1,1 @@
-"""Helpers for all other packages: checks, limits, tolerances, formatting and noise, unaware of tables and channels."""
+"""Helpers for all other packages, independent of tables and channels: checks, limits, formatting and noise."""

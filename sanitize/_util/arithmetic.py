@@ -62,7 +62,7 @@ def reduce_axis(ufunc: np.ufunc, values: Vector, axis: int = 1) -> Vector:
 
 
 def basis_inverses(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
-    """Invert K choices of m columns; return inverses (K, m, m), zeros where singular, and a mask of regular ones.
+    """Invert K choices of m columns; return inverses (K, m, m), 0 where singular, and a mask of the regular choices.
 
     The method is Gauss-Jordan elimination with the largest pivot. Columns with a single entry, such as slacks, are
     eliminated first and cost nothing.

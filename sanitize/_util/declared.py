@@ -1,4 +1,4 @@
-"""Checked reading of JSON and TOML values into frozen structures that declare their form; only import of msgspec.
+"""Checked reading of JSON and TOML values into frozen structures that declare their form, by msgspec.
 
 The fields of a structure are the keys, the types give the allowed values, and `__post_init__` checks rules that types
 cannot express. The values may be data, so no error quotes a value or an undeclared key.
@@ -205,7 +205,7 @@ def _wrong(form: Any, value: Any, path: Place) -> SchemaError:
 
 
 def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> SchemaError:
-    """Find the fault of an object of which every single value fits."""
+    """Return the error for an object whose single values all fit: a missing key, an unknown key or a broken rule."""
     fields = msgspec.structs.fields(structure)
     tag_field = structure.__struct_config__.tag_field
     names = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]

@@ -110,7 +110,7 @@ class Outputs:
             stream.write(text.encode("utf-8"))
 
     def home(self, path: Path) -> None:
-        """Make the folder of a file, readable by its owner only, if only that folder is missing."""
+        """Make the folder of a file, readable by its owner only, if it is missing and the folder above it exists."""
         with writing(path.parent):
             if not path.parent.exists() and path.parent.parent.is_dir():
                 path.parent.mkdir(mode=0o700)

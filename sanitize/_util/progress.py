@@ -1,4 +1,4 @@
-"""Progress of long work, on standard error; the only import of tqdm.
+"""Progress of long work, shown on standard error by tqdm, which only this module imports.
 
 Work in steps reports through `progress`. Work on rows calls `begin` before each pass, with the number of rows, and
 `advance` after each batch. `notify_rows` passes both on to a caller's functions, as `show_progress` does.

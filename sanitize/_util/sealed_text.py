@@ -80,7 +80,7 @@ def path_digest(path: Path) -> str:
             return f"sha256:{hashlib.sha256(lines.encode('utf-8', 'surrogateescape')).hexdigest()}"
         return f"sha256:{_file_digest(path)}"
     except OSError as error:
-        raise SourceError(f"{path.name} cannot be read ({error.strerror}); check its name") from None
+        raise SourceError(f"{path.name} cannot be read ({error.strerror}); check its name and permissions") from None
 
 
 def _file_digest(file: Path) -> str:

@@ -78,7 +78,7 @@ class Alphabet:
         table = {name: [row[j] for row in rows] for j, name in enumerate(columns)}
         sorted_alphabet = Alphabet.from_table(table, columns)
         if len(sorted_alphabet) != len(rows):
-            raise InvalidParameter(f"symbols must be distinct, got {len(rows)} of which {len(sorted_alphabet)} differ")
+            raise InvalidParameter(f"symbols must be distinct, got {len(rows)} with {len(sorted_alphabet)} distinct")
         self._set(columns, sorted_alphabet.levels, sorted_alphabet.codes)
 
     def _set(self, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> None:
@@ -147,7 +147,7 @@ class Alphabet:
 
     @classmethod
     def from_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
-        """Alphabet of n text labels in order, made when first needed; a repeated label gets a number appended."""
+        """Alphabet of n text labels in order, which are made when first needed; repeated ones get a number appended."""
         instance = cls.__new__(cls)
         codes = np.arange(n, dtype=np.int32)[:, None]
         codes.flags.writeable = False
@@ -241,7 +241,7 @@ class Alphabet:
 
     @cached_property
     def symbols(self) -> tuple[Any, ...]:
-        """Symbols as Python values: plain values for one column, tuples for several columns; None is missing."""
+        """Symbols as Python values: plain values for one column, tuples for several; None is a missing value."""
         value_lists = []
         for name, level, places in zip(self.columns, self.levels, self.codes.T, strict=True):
             values = [*python_values(level, name), None]
@@ -249,7 +249,7 @@ class Alphabet:
         return tuple(value_lists[0]) if len(value_lists) == 1 else tuple(zip(*value_lists, strict=True))
 
     def label(self, code: int) -> str:
-        """Symbol as text for a report; missing reads ``(missing)``."""
+        """Symbol with this code as text for a report; a missing value reads ``(missing)``."""
         symbol = self.symbols[code]
         parts = symbol if len(self.columns) > 1 else (symbol,)
         texts = (value_text(part, level.type) for part, level in zip(parts, self.levels, strict=True))
@@ -260,7 +260,7 @@ class Alphabet:
         return Alphabet._from_parts(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
 
     def group_by(self, columns: Sequence[str]) -> NDArray[np.intp]:
-        """Group number of each symbol by its values in some columns.
+        """Group number of each symbol; symbols with equal values in the given columns form a group.
 
         Examples
         --------
@@ -271,7 +271,7 @@ class Alphabet:
         return np.unique(self.codes[:, places], axis=0, return_inverse=True)[1].ravel()
 
     def alike(self, columns: Sequence[str]) -> NDArray[np.bool_]:
-        """Sets of two or more symbols that agree in one or more of these columns, each set once, shape (n_sets, n).
+        """Masks of all sets of two or more symbols that agree in some of these columns, each once, shape (n_sets, n).
 
         Raises
         ------
@@ -305,7 +305,7 @@ class Alphabet:
         return np.array([*sets.values()], np.bool_).reshape(len(sets), len(self))
 
     def union(self, addend: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
-        """Return the alphabet of the symbols of both, and the positions in it of this and of the other's symbols."""
+        """Return the alphabet of all symbols of two alphabets, and the positions of the symbols of each in it."""
         if self.columns != addend.columns:
             raise ColumnError(f"alphabets must have the same columns, got {self.columns} and {addend.columns}")
         levels, codes = [], []
@@ -335,7 +335,7 @@ class Alphabet:
 
 
 class AlphabetForm(Declared, frozen=True, eq=False):
-    """Form of an alphabet in JSON, which anybody may have changed."""
+    """Form of an alphabet in JSON; it is checked again, because anybody may have changed the JSON."""
 
     columns: tuple[str, ...]
     levels: tuple[pa.Array, ...]
@@ -421,4 +421,4 @@ def value_text(value: Any, dtype: pa.DataType) -> str:
 
 def _same_length(first: NDArray[Any], second: NDArray[Any], name: str) -> None:
     if len(first) != len(second):
-        raise ColumnError(f"column {name!r} has {len(second)} rows, the columns before it {len(first)}", name)
+        raise ColumnError(f"column {name!r} has {len(second)} rows, but the columns before it have {len(first)}", name)

@@ -99,7 +99,7 @@ class ContingencyTable:
             clusters = factorize(as_arrow(clusters, "clusters"), "clusters")[1]
         for values, what in ((x, "public columns"), (weights, "weights"), (clusters, "clusters")):
             if values is not None and len(values) != len(s):
-                raise ColumnError(f"the {what} have {len(values)} rows, the sensitive columns {len(s)}")
+                raise ColumnError(f"the {what} have {len(values)} rows, but the sensitive columns have {len(s)}")
         if len(s) == 0:
             return
         if s.min() < 0 or x.min() < 0:

@@ -290,7 +290,7 @@ def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
 
 
 def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
-    """ℓ1-lift with 1/l in place of l, shape (n_y,); inf if P(s, y) = 0 for some s. Bounds the min-lift [ZDS §VI].
+    """ℓ1-lift with 1/l in place of l, which bounds the min-lift, (n_y,); inf if P(s, y) = 0 for some s [ZDS §VI].
 
     Examples
     --------
@@ -302,7 +302,7 @@ def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
-    """chi2-lift with 1/l in place of l, shape (n_y,); inf if P(s, y) = 0 for some s. Bounds the min-lift [ZDS §VI].
+    """chi2-lift with 1/l in place of l, which bounds the min-lift, (n_y,); inf if P(s, y) = 0 for some s [ZDS §VI].
 
     Examples
     --------
@@ -314,7 +314,7 @@ def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
-    """α-lift with 1/l in place of l, shape (n_y,); inf if P(s, y) = 0 for some s. Bounds the min-lift [ZDS §VI].
+    """α-lift with 1/l in place of l, which bounds the min-lift, (n_y,); inf if P(s, y) = 0 for some s [ZDS §VI].
 
     Parameters
     ----------

@@ -253,7 +253,7 @@ def dobrushin_coefficient(channel: Channel) -> float:
     """
     rows = np.unique(_rows(ReducedChannel.from_channel(check_channel(channel))), axis=0)
     if len(rows) * rows.size > 32 * CHANNEL_CELLS:
-        raise InvalidParameter(f"{len(rows)} rows are too many to compare all pairs; use fewer symbols")
+        raise InvalidParameter(f"{len(rows)} distinct rows are too many to compare all pairs; use fewer symbols")
     return float(max(np.abs(rows - row).sum(axis=1).max() for row in rows)) / 2
 
 

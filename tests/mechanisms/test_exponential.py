@@ -161,8 +161,8 @@ def test_extreme_rates_keep_the_support():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "either capacity or rate"),
-        ({"capacity": 1.0, "rate": 1.0}, "not both"),
+        ({}, "exactly one of"),
+        ({"capacity": 1.0, "rate": 1.0}, "exactly one of"),
         ({"capacity": -1.0}, "capacity must be"),
         ({"capacity": math.nan}, "capacity must be"),
         ({"capacity": "1"}, "capacity must be"),

@@ -227,7 +227,7 @@ class DenseTable:
         return draw
 
     def _draw(self, rows: NDArray[Any], words: NDArray[Any], scratch: Scratch) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Draw the outputs of a block of rows, and return which ones need more bits."""
+        """Return the outputs of a block of rows, and the positions of the rows that need more bits."""
         size, dtype = len(rows), self.packed.dtype
         lower = dtype.type((1 << self.bits) - 1)
         bucket = scratch("bucket", dtype, size)

@@ -167,7 +167,7 @@ class Bits:
                 return drawn
 
     def decays(self, numerator: int, denominator: int) -> bool:
-        """Toss a coin with probability exp(-γ), γ = ``numerator / denominator`` >= 0.
+        """Return True with probability exp(-γ), γ = ``numerator / denominator`` >= 0.
 
         If coins of probability γ/1, γ/2, γ/3, ... are tossed for γ <= 1, the first coin that fails has an odd number
         with probability Σ_k (-γ)^k / k! = exp(-γ).

@@ -154,7 +154,7 @@ class NoiseKey:
         return NoiseKey(hmac.new(self.key, label.encode(), hashlib.sha256).digest())
 
     def release_key(self, about: str) -> NoiseKey:
-        """Derive the key of one release for its receipt by HKDF (RFC 5869); it reveals nothing about this key."""
+        """Derive the key of one release and its receipt by HKDF (RFC 5869); that key reveals nothing about this one."""
         return NoiseKey(HKDF(SHA256(), KEY_BYTES, salt=None, info=about.encode()).derive(self.key))
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:

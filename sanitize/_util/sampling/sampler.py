@@ -234,7 +234,7 @@ class RedrawTable:
 
 @dataclass(frozen=True, eq=False)
 class UniformTable:
-    """Sampler of one input with n outputs whose integers differ by at most one, larger ones first; draws by a product.
+    """Sampler of one input with n outputs, which draws by a product; weights differ by at most one, larger ones first.
 
     A word w and n outputs give the output ⌊w n / 2**32⌋ and a remainder. The outputs' shares of the integers begin less
     than n / 4 units of 2**-62 above the multiples of 1/n. So for up to 2**16 outputs, a remainder from 1 to 2**32 - n

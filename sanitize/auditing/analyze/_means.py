@@ -32,7 +32,7 @@ def mean(
     by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
 ) -> Estimates:
-    """Estimate the mean of a numeric column of the original data from released rows and their channel, without gaps.
+    """Estimate the mean of the present values of a column of the original data from released rows and channel.
 
     Parameters and guarantee are those of `table`; missing values are left out. A mean within cells is a ratio of two
     unbiased estimates, with the error of their linear approximation: it is consistent, and more accurate for cells with
@@ -142,7 +142,7 @@ def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
 def _terms(
     hidden: Hidden, block: slice, cells: NDArray[np.int32], n_cells: int, values: Vector, *, of_cells: bool
 ) -> Vector:
-    """Return scores of value and presence for each row and cell, shape (2, n_rows, n_cells); each group is a cell."""
+    """Return scores of value and presence for each row of a block and each cell, shape (2, n_rows, n_cells)."""
     into = (cells[:, None] == np.arange(n_cells)).astype(float)
     codes, seen = hidden.codes[block], values if of_cells else values[block]
     present = np.isfinite(seen)

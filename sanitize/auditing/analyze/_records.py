@@ -79,7 +79,7 @@ class Hidden:
 
 
 def check_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
-    """Check the names of columns: at least one, each given once."""
+    """Return the names of columns as a tuple; refuse an empty list and repeated names."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names or len(set(names)) < len(names):
         raise InvalidParameter(f"{what} must name at least one column, each once")
@@ -89,7 +89,7 @@ def check_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
 def open_release(
     released: Any, channel: Channel | str | os.PathLike[str], columns: Sequence[str], confidence: float
 ) -> tuple[Table, Hidden, tuple[str, ...], float]:
-    """Prepare the released rows, the channel (or its file or text) and the columns of an analysis."""
+    """Return the released rows, the hidden and the unchanged columns, and the confidence of an analysis."""
     table = Table.from_native(released)
     if table.n_rows < 2:
         raise InvalidParameter(f"an estimate with an error needs at least 2 released rows, got {table.n_rows}")
@@ -99,7 +99,7 @@ def open_release(
 
 
 def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidden, tuple[str, ...]]:
-    """Split columns into those that went through the channel and the names of columns kept unchanged.
+    """Return the columns that went through the channel, and the names of columns kept unchanged.
 
     Raises
     ------

@@ -37,7 +37,9 @@ class Estimates:
     estimate : ndarray of shape (k,)
     covariance : ndarray of shape (k, k)
         Covariance of the estimates, needed for errors of differences and other combinations.
-    n_records : int Number of released rows. confidence : float
+    n_records : int
+        Number of released rows.
+    confidence : float
         Confidence of each interval by itself.
     """
 

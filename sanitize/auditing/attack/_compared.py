@@ -131,7 +131,7 @@ class Column:
         return replace(self, codes=select(self.codes), ranks=ranks)
 
     def group_levels(self, cuts: int) -> tuple[list[Codes], int]:
-        """Return the codes of the tables, with numbers in groups of equally many released rows, and how many."""
+        """Return the codes of the tables, numbers in groups of equally many released rows, and the number of codes."""
         if self.ranks is None:
             return self.codes, self.n_codes
         return [np.minimum(side.astype(np.int64) * cuts // APART, cuts) for side in self.ranks], cuts + 1
@@ -150,7 +150,7 @@ class Column:
         return [(self.fits * (1 + counts)).argmax(axis=1)[self.labels], *self.codes[1:]]
 
     def levels(self, cuts: int) -> tuple[list[Codes], int]:
-        """Return codes with few levels: groups of numbers, frequent released categories, and one for all others."""
+        """Return codes with few levels and their number: groups of numbers, or frequent categories and a rest."""
         codes, n_codes = self.group_levels(cuts)
         if self.ranks is not None:
             return codes, n_codes
@@ -273,7 +273,7 @@ class ComparedTables:
         # From 20 outsiders on, chance does not explain that all of them are rows of the raw table.
         if len(seen) >= 20 and (seen > 0).all() and (seen == 1).mean() > 1 / 2:
             raise InvalidParameter(
-                "every row of the outsiders is a row of the raw table too, and mostly of a single person; outsiders "
+                "every row of the outsiders also occurs in the raw table, most of them exactly once; outsiders "
                 "must be people who were set aside before the release was made: take them out of the raw table, or "
                 "give other people"
             )

@@ -85,7 +85,7 @@ class Downstream(Told):
 
     @property
     def kept(self) -> float:
-        """Share of the raw model's accuracy beyond guessing that the release's model keeps; 1 if there is none."""
+        """Share of the raw model's accuracy beyond guessing that the release's model keeps; 1 if raw is at most 0.5."""
         return (self.released - 0.5) / (self.raw - 0.5) if self.raw > 0.5 else 1.0
 
     @property

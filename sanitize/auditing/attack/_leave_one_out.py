@@ -22,7 +22,7 @@ from sanitize.tables.frame import Table
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Information about S of a row in the counts of S for its released tuple, without that row, in nats.
+    """Information about S of a row, in nats, in the counts of S among all other rows with the same released tuple.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class LeaveOneOut:
 def leave_one_out(
     released: Any, sensitive: Any, *, columns: Sequence[str] | None = None, confidence: float = 0.95
 ) -> LeaveOneOut:
-    """Guess S of each row from the counts of S for its released tuple in all other rows.
+    """Measure how well S of each row is guessed from the counts of S among other rows with the same released tuple.
 
     Unlike the adversary of `infer`, she uses only counts, without folds, seed or model. For a row with tuple y she
     guesses s with probability (n(s, y) - 1 + q |S|/2) / (n(y) - 1 + |S|/2): the frequency in the other rows with this

@@ -109,7 +109,7 @@ class OrderTally:
                 table += count(cells, table.size).reshape(table.shape)
 
     def telling(self, false_alarm: float) -> tuple[float, str]:
-        """Log probability of the least likely order under shuffling, and a description; 0 if no order shows."""
+        """Log probability of the least likely order under shuffling, and a description; 0 and no text if none shows."""
         rate = math.log(false_alarm / (1 + len(self._tables)))
         signs = [
             (finding.log_chance, f"symbols reveal their places {finding.where}")
@@ -192,7 +192,7 @@ def _possible(
     unknown: int,
     left: int,
 ) -> Check:
-    """Check that original rows can lead to all released symbols, and that closed groups keep their rows."""
+    """Check that original rows can lead to all released symbols, and that no row leaves a closed group."""
     inputs, outputs = groups
     unreached = int(y_counts[outputs < 0].sum())
     n_groups = int(max(inputs.max(), outputs.max())) + 1

@@ -66,7 +66,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         is_learned = isinstance(edges, LearnedEdges)
         bins = cls(column, cls.with_ends(numbers.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
         if bins.whole and bins.whole_range[0] > bins.whole_range[1]:
-            raise InvalidParameter(f"bins of {column!r} contain no whole number, but the column holds integers")
+            raise InvalidParameter(f"bins of {column!r} contain no whole number, but it holds integers; widen its bins")
         return bins
 
     @classmethod
@@ -130,7 +130,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         return mask_values(np.concatenate(blocks), missing)
 
     def _drawing(self) -> _Drawn:
-        """Draw numbers uniformly in each interval, from codes and random words.
+        """Return a function that draws numbers uniformly in intervals, from codes of intervals and random words.
 
         Whole numbers are exactly ⌊word * size / 2**32⌋ above the least whole number of the interval.
         """
@@ -154,7 +154,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @property
     def whole_range(self) -> tuple[int, int]:
-        """Least and largest whole number in each interval that 64 bits can hold.
+        """Least and largest whole number within the outer edges that 64 bits can hold.
 
         Only a range without negative numbers uses unsigned integers. The double 2**63 stands for the largest signed
         integer, which no double holds.

@@ -72,7 +72,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         return cls(column, cls.with_ends(seconds), learned=isinstance(edges, LearnedEdges), whole=True, step=None)
 
     def starts(self, seconds: NDArray[np.int64], least: int) -> list[int]:
-        """Return where calendar units with at least this many values begin, and where they end, in seconds."""
+        """Return the second at which each calendar unit with at least this many values begins or ends, each once."""
         unit, n = _UNITS[str(self.step)]
         units, rows = np.unique(seconds.astype("M8[s]").astype(f"M8[{unit}]").astype(np.int64) // n, return_counts=True)
         ends = np.unique(units[rows >= least, None] + [0, 1]) * n
@@ -144,7 +144,7 @@ def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], Mas
         try:
             values = values.cast(pa.timestamp("us"))
         except pa.ArrowInvalid:  # that error would quote the text
-            raise _no_dates(column, "holds text that is no date as in 2001-12-31 (ISO 8601)") from None
+            raise _no_dates(column, "holds text that is not a date such as 2001-12-31 (ISO 8601)") from None
     if not holds_dates(values.type):
         raise _no_dates(column, f"is {values.type}")
     missing = values.is_null().to_numpy(zero_copy_only=False)

@@ -72,7 +72,7 @@ def max_lift_from_chi2(bound: float, share: float) -> Bound:
 
 
 def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
-    """Bound x on the max-lift Λ from one on the α-lift: P x**α + (1-P)((1-Px)/(1-P))**α = bound**α [ZDS Prop. 4.3].
+    """Bound x on Λ from a bound on the α-lift: P x**α + (1-P)((1-Px)/(1-P))**α = bound**α [ZDS Prop. 4.3].
 
     The result sharpens the printed bound P**(-1/α) bound, which is true and loose.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bound:
-    """A tight bound, with the published one for comparison.
+    """Tight bound, with the published bound for comparison.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class TwoPoint:
 
     @classmethod
     def from_bounds(cls, lower: float, upper: float) -> TwoPoint:
-        """Build from bounds that are not both 0, with weights scaled by 1/b so that nothing overflows or cancels."""
+        """Build the distribution from bounds not both 0; p is computed as pb/b so that nothing overflows or cancels."""
         width = -math.expm1(-(lower + upper))
         pb = -math.expm1(-lower) / width
         q = -math.expm1(-upper) / width
@@ -260,7 +260,7 @@ def _deviation(lower: float, upper: float) -> float:
 
 
 def _information(lower: float, upper: float, alpha: float) -> float:
-    """Logarithm of E[l**α]/(α-1) of the two-point distribution, E[l log l] at α = 1."""
+    """Return log(E[l**α])/(α-1) of the two-point distribution; E[l log l] at α = 1."""
     if min(lower, upper) == 0:
         return 0.0
     if math.isinf(alpha) or math.isinf(upper):

@@ -456,7 +456,7 @@ def per_value(function: Callable[[Any], Any], side: Any) -> Any:
 
 
 def limit_rows(budget: object) -> tuple[tuple[str, str, float], ...]:
-    """Sensitive value, side and limit in times of each limit by value."""
+    """List (sensitive value, side, limit in times) for each limit by value; empty if there are none."""
     limits = lift_limits(budget)
     bounds = {} if limits is None else limits.bounds
     sides = {name.replace("_", " "): side for name, side in bounds.items() if isinstance(side, dict)}

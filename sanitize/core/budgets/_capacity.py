@@ -63,7 +63,7 @@ class CapacityBudget:
         return np.full(len(released.public), information - self.nats)
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Excess of KL(P_S|y || P_S) over the budget, shape (k,); if no symbol has any, I(S;Y) is within the budget."""
+        """Excess of KL(P_S|y || P_S) over the budget, shape (k,); if all are <= 0, I(S;Y) is within the budget."""
         return self.lift_risk(lifts, p_s) - self.nats
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
@@ -122,7 +122,7 @@ class CVaRLiftBudget:
         return np.full(len(released.public), clear_rounding(excess_over(largest, self.upper))[0])
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Excess of each max-log-lift, shape (k,); if no symbol has any, the release is within the budget."""
+        """Excess of max-log-lifts over the budget, shape (k,); if all are <= 0, the release is within the budget."""
         return clear_rounding(excess_over(self.lift_risk(lifts, p_s), self.upper))
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
@@ -193,7 +193,7 @@ class MeanBudget(LiftwiseBudget):
 
     @abstractmethod
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Slopes at columns of lifts, both of shape (n_s, k); slope · l is a lower bound of the function."""
+        """Slopes of the function at columns of lifts, shape (n_s, k); slope · l is at most its value at any l."""
 
     def excess(self, released: JointDistribution) -> Vector:
         """Excess of the mean over the budget, shape (n_y,): one figure for the release, repeated for each symbol."""
@@ -201,7 +201,7 @@ class MeanBudget(LiftwiseBudget):
         return self._risk_excess(np.full(len(released.public), mean))
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Excess of each symbol over the budget, shape (k,); if no symbol has any, the release is within the budget."""
+        """Excess of each symbol over the budget, shape (k,); if all are <= 0, the release is within the budget."""
         return self._risk_excess(self.lift_risk(lifts, p_s))
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:

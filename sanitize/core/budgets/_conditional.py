@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalBudget(LiftwiseBudget):
-    """Budget on y alone that holds an inner budget on every pair (b, y) with an earlier released symbol b.
+    """Budget on y alone that applies an inner budget to every pair (b, y), b being an earlier released symbol.
 
     Any mechanism that takes a `Budget` can use it: the mechanism is given the distribution of ((s, b), X) and treats
     the pairs as its sensitive symbols. Each lift of (s, b) at y gives P(s, b | y), and from it the lift of s at (b, y),

@@ -170,9 +170,9 @@ def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | L
     """
     if not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidBudget(
-            f"{owner} takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}: bounds on lifts "
-            "and their ratio only; without confidence, optimal_random_response takes averages of lifts, too, and "
-            "subset_merging and watchdog any budget"
+            f"{owner} takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}; "
+            "without confidence, optimal_random_response also takes budgets on averages of lifts, and "
+            "subset_merging and watchdog take any budget"
         )
     return budget
 

@@ -161,7 +161,7 @@ def _fits(kernel: Kernel, n: int) -> bool:
 
 
 def _scout(kernel: Kernel, current: Bracket, best: Bracket, tol: float, steps: int) -> tuple[Bracket, Bracket]:
-    """Update p <- p e^{tD}, raising t while I grows; t = 1 never fails. Return the last and the narrowest bracket."""
+    """Update p <- p e^{tD}, raising t while I grows, as it does at t = 1; return the last and the narrowest bracket."""
     length = 1.0
     for _ in range(steps):
         d = current.divergences
@@ -238,7 +238,7 @@ def _stretch(v: Vector, step: Vector) -> float:
 
 
 def _divergences(own_terms: Vector, q: Vector, rows: Vector | ChainKernel) -> Vector:
-    """Subtract each row's mean log q from its own term; inf if a row reaches an output that q does not."""
+    """Return each row's own term minus its mean of log q; inf if the row reaches an output that q does not."""
     missing = q == 0
     if not missing.any():
         return own_terms - rows @ np.log(q)

@@ -148,7 +148,7 @@ class HalfLine:
 
 
 def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> AmplitudeCapacity:
-    """Solve D(u_k) = C for all points and D'(u_k) = 0 for movable ones by Newton's method; weights sum to 1.
+    """Solve D(u_k) = C at all points and D'(u_k) = 0 at movable points by Newton's method; return the bracket.
 
     Directions in which the conditions change by less than the share ``blunt`` of the steepest change are ignored.
     """

@@ -20,7 +20,7 @@ Offers = tuple[Codes, ...]
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Best choice found and a bracket of the best possible one.
+    """Best choice found, with a bracket of the capacity of the best possible choice.
 
     ``distributions`` and ``weights`` hold each symbol's distribution and probability. They are empty if no choice was
     better than the incumbent.

@@ -301,7 +301,7 @@ class Channel:
         try:
             return read(ChannelForm, strict_json(read_text(text_or_path))).channel()
         except (NotStrict, SchemaError) as error:
-            raise InvalidChannel(f"this is not a channel that can be read here: {error}") from None
+            raise InvalidChannel(f"this is not a channel that this library can read: {error}") from None
 
     def form(self) -> ChannelForm:
         """Return the channel in its form for JSON."""
@@ -332,7 +332,7 @@ def check_channel(channel: object) -> Channel:
 
 
 class ChannelForm(Declared, frozen=True, eq=False):
-    """Form of a kernel and its symbols in JSON, which anybody may have changed."""
+    """Form of a kernel and its symbols in JSON; it is checked again, because anybody may have changed the JSON."""
 
     format: Literal["sanitize/channel"]
     version: Version1

@@ -88,7 +88,7 @@ class ReducedChannel:
 
     @staticmethod
     def source_symbols(channel: Channel) -> Codes:
-        """Input of each output symbol if the output determines it, shape (n_y,)."""
+        """Symbol behind each output, (n_y,), traced back through the last stages as far as outputs determine inputs."""
         source: Codes = np.arange(channel.n_outputs)
         for stage in reversed(channel.stages):
             if _overlaps(stage):

@@ -84,7 +84,7 @@ class _PartSampler:
         return self.indptr[:-1] - self.kernel.indptr[self.component]
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Draw whole tuples; the part gets the symbol that the same random words give it alone."""
+        """Return a function that draws whole tuples; the part gets the symbol that the same words give it alone."""
         draw_part = self.kernel.sampler.drawing(source, lane, start)
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
@@ -99,7 +99,7 @@ class _PartSampler:
 
 
 def part_stages(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:
-    """Return the symbol in each input tuple and the stages of each part that a chain draws; None for other chains."""
+    """Return, per part that part stages draw, its symbol in each input tuple and its stages; None for other chains."""
     place: NDArray[Any] = np.arange(stages[0].n_inputs)
     parts: dict[int, tuple[NDArray[np.int32], tuple[Stage, ...]]] = {}
     for stage in stages:

@@ -224,7 +224,7 @@ class ConfidenceSet:
         return cls(*arrays, confidence, sensitive, public, weighted)
 
     def scaled(self, factor: int) -> ConfidenceSet:
-        """Extrapolate to the set for ``factor`` times as many rows with the same frequencies."""
+        """Return the set that ``factor`` times as many rows with the same frequencies would give."""
         rows = self._rows and replace(self._rows, repeats=self._rows.repeats * factor)
         return self._from_counts(self.counts * factor, self.confidence, self.sensitive, self.public, rows)
 
@@ -277,7 +277,7 @@ class ConfidenceSet:
         return release_bounds(center, up, down, self.distance, matrix)
 
     def work(self, channel: Channel) -> int:
-        """Upper bound on the numbers to sort for a channel's worst case: entries of P(y|x) times sensitive symbols."""
+        """Upper bound on how many values a channel's worst case sorts: entries of P(y|x) times sensitive symbols."""
         n_s = len(self.center)
         stages = channel.stages[1:] if channel.stages[0].is_deterministic else channel.stages
         entries = n_in = stages[0].n_inputs if stages else channel.n_outputs
@@ -354,7 +354,7 @@ class WorstCase:
 
     @property
     def min_log_lift(self) -> Vector:
-        """Smallest log-lift of each released symbol, shape (n_y,), in nats; -inf if it may rule a value out."""
+        """Smallest log-lift of each released symbol, shape (n_y,), in nats; -inf if the symbol may rule a value out."""
         return logs(self.least_lift.min(axis=0))
 
     @property

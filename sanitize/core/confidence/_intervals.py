@@ -35,7 +35,7 @@ Interval = tuple[float, float]
 
 
 def intervals(worst: WorstCase, channel: Channel) -> dict[str, Interval]:
-    """Interval of each measure of the released distribution, by its name in reports.
+    """Interval of each measure of the released distribution, by the measure's name in reports.
 
     Parameters
     ----------

@@ -222,12 +222,12 @@ def _stakes(p: Vector, kappa: Vector) -> Vector:
 
 
 def _bet_grid(needed: float, variance: Vector) -> Vector:
-    """Return κ around its best values at both bounds of v, for bets that must win ``needed`` nats."""
+    """Return values of κ around the best one at each bound of v, for bets that must win ``needed`` nats."""
     return np.sqrt(2 * (needed - np.log(_NEAR[1].max())) / variance) * _NEAR[0]
 
 
 def _nodes(values: Vector, most: int) -> Vector:
-    """Return the distinct values, or if they are more than ``most``, a grid from the smallest to the largest."""
+    """Return the distinct values, or if there are more than ``most``, a grid from the smallest to the largest."""
     nodes = np.unique(values)
     if len(nodes) > most:
         nodes = np.r_[nodes[0], np.geomspace(nodes[0], nodes[-1], most)[1:-1], nodes[-1]]

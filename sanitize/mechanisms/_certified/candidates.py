@@ -137,7 +137,7 @@ class Agglomeration:
     parts: Codes
 
     def finest(self, passed: Mask) -> Codes:
-        """Block of each cell in the finest partition into blocks that passed; one block if there is none."""
+        """Block of each cell in the finest partition into blocks that passed; one block if no partition exists."""
         n_blocks, n_cells = self.blocks.shape
         part_blocks: list[list[int]] = [[i] if passed[i] else [] for i in range(n_cells)]
         for number, pair in enumerate(self.parts, n_cells):
@@ -199,7 +199,7 @@ def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
 
 
 def best_mixture(net: sparse.csr_array, lost: Vector) -> Vector:
-    """Return amounts a >= 0 of the symbols with Σ_y a_y w_y(cell) = 1 for all cells that lose the least information.
+    """Return the amounts a >= 0 of symbols that lose the least information, with Σ_y a_y w_y(cell) = 1 for all cells.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ def certified_symbols(
     confidence: float,
     noise: Noise | None = None,
 ) -> Mask:
-    """Return which of the symbols (k, n_cells) fresh rows and the frequencies prove to be within the budget."""
+    """Return a mask of the symbols (k, n_cells) that fresh rows and the frequencies prove to be within the budget."""
     for_prior = 0.05  # share of the error probability for the bounds of P(s)
     error = 1 - check_confidence(confidence)
     share = error * for_prior / len(design)
@@ -148,7 +148,7 @@ def check_counts(
             f"design and fresh must have the shape {joint.pmf.shape} of joint, got {design.shape} and {fresh.shape}"
         )
     if k > most_cells:
-        raise InvalidParameter(f"with confidence= there are at most {most_cells} cells, got {k}; lower n_classes")
+        raise InvalidParameter(f"confidence= takes at most {most_cells} cells, got {k}; lower n_classes or merge cells")
 
 
 def as_lift_budget(budget: Budget) -> LiftBudget:

@@ -129,7 +129,7 @@ class Evidence:
         return least_values
 
     def proves(self, budget: LiftBudget, prior: Bounds) -> Mask:
-        """Return which symbols fresh rows prove to be within the budget, for P(s) within the given bounds."""
+        """Return a mask of symbols that fresh rows prove to be within the budget, for P(s) within the given bounds."""
         passed = np.ones(self.k, bool)
         for s, sign, ratio, said_from in _claims(budget, len(prior[0])):
             if prior[0][s] < said_from:
@@ -137,7 +137,7 @@ class Evidence:
         return passed
 
     def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> Mask:
-        """Return for which y P(y, s) is proved at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
+        """Return a mask (k,) of symbols y with P(y, s) proved at least (sign 1) or at most (-1) ``ratio`` P(s) P(y)."""
         room = 0.2  # largest e, as a share of the depth of f below 0
         b = float(np.clip(ratio * self.p_s[s], _LEAST, 1 - _LEAST))
         # f at S = s and at other S: in cells without the symbol (off), and in cells with the symbol (on).

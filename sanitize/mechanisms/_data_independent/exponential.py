@@ -140,7 +140,7 @@ def exponential_channel(
     ranks = _ranks(n_symbols, distance)
     k = ranks.shape[1]
     if (capacity is None) == (rate is None):
-        raise InvalidParameter("give either capacity or rate, and not both")
+        raise InvalidParameter("give exactly one of capacity and rate")
     if rate is None:
         rate = calibrate_exponential(k, capacity)  # type: ignore[arg-type]
     rate = nats("rate", rate)

@@ -74,7 +74,7 @@ class _Groups:
         return len(pairs) > 0
 
     def _wishes(self, unsafe: Codes, seekers: Codes, pool: Codes) -> Codes:
-        """Positions of k mates of each seeker, best first, itself last if at all, shape (len(seekers), k)."""
+        """Positions of k mates of each seeker, best first, shape (len(seekers), k); the seeker may only be last."""
         columns, total = self.columns[:, unsafe], self.total[:, None]
         share = columns[: len(total)]
         away = np.divide(share, total, out=np.zeros_like(share), where=total > 0) - self.mass[unsafe]

@@ -94,7 +94,7 @@ def least_open(joint: JointDistribution, budget: MeanBudget) -> float:
 
 
 def _letter_gap(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> float:
-    """Value c for the letter with these lifts, (n_s,), and the letter furthest from it."""
+    """Bound factor c of `least_open` for the letter with lifts ``row``, (n_s,), and the letter furthest from it."""
     if isinstance(budget, MutualInformationBudget):
         # Twice the squared Hellinger distance.
         square = float(product(p_s, (np.sqrt(lifts) - np.sqrt(row)[:, None]) ** 2).max())

@@ -311,7 +311,7 @@ def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -
 
 
 def _better(problem: Problem, response: RandomResponse, account: Effort) -> RandomResponse:
-    """Return a response that was cut short, or the response inside blocks if that keeps more, with the same bound."""
+    """Return the response; if it was cut short and responses in blocks keep more, return those with the same bound."""
     if response.status not in {Status.EFFORT, Status.TIME_LIMIT} or problem.side is not None or account.is_late():
         return response
     blocks = deal_groups(seed_groups(problem.joint, problem.budget, 1.0, (1 - _WHOLE) * account.seconds))

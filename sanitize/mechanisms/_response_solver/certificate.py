@@ -105,7 +105,7 @@ class Tree:
         return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
 
     def steps(self, effort: Effort) -> Iterator[tuple[Boxes, Codes]]:
-        """Bound and split boxes, the first layer at any effort; yield each batch and which of its boxes are open.
+        """Bound and split boxes, the first layer at any cost; yield each batch and the positions of its open boxes.
 
         When the time is up, one program bounds the rest of the first layer.
         """

@@ -26,12 +26,16 @@ _CURVED, _NO_LIFT = 1e-9, 1e-100
 
 @dataclass(frozen=True, eq=False)
 class Price:
-    """Price H(r) + λ g(r) - μ·r of posteriors r of X, with g convex in the lifts; mixing in r helps if it is below 0.
+    """Price H(r) + λ g(r) - μ·r of posteriors r of X, with g convex in the lifts; adding r helps if its price is < 0.
 
     Attributes
     ----------
-    budget : MeanBudget Budget on the mean of g. lifts : ndarray of shape (n_s, n) p_s : ndarray of shape (n_s,) mu :
-    ndarray of shape (n,) rate : float
+    budget : MeanBudget
+        Budget on the mean of g.
+    lifts : ndarray of shape (n_s, n)
+    p_s : ndarray of shape (n_s,)
+    mu : ndarray of shape (n,)
+    rate : float
         λ >= 0.
     """
 
@@ -174,7 +178,7 @@ class Simplices:
 
 
 def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vector]:
-    """Return the target, or a weak bound if not proved, as a lower bound of the price, and points below the target.
+    """Return a lower bound of the price, the target if proved and otherwise a weak one, and points below the target.
 
     H is concave where the lifts are fixed, so the price is least at a point with at most as many letters as the rank of
     the lifts. Faces of at most that many letters are searched, a batch at a time, until no simplex is open.

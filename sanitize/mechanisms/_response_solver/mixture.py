@@ -213,7 +213,7 @@ class Block:
     effort: Effort
 
     def is_stopped(self, budget: LiftBudget | LDPBudget) -> bool:
-        """Return whether rounding stopped the search, or would have, because a thin polytope uses up any effort."""
+        """Return whether rounding stopped the search, or the effort is used up on a polytope too thin for doubles."""
         is_thin = 0 < least_side(budget) < EQUALITY
         return self.response.status is Status.STALLED or (self.response.status is Status.EFFORT and is_thin)
 
@@ -334,7 +334,7 @@ def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | No
 
 
 def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
-    """Return the best response, also under tighter budgets if rounding stopped a search or repairs cost much."""
+    """Return the best response; if rounding stopped a search or repairs cost much, try tighter budgets, too."""
     stopped = [part for part in parts if part.is_stopped(problem.budget)]
     weak_parts = stopped or (parts if best.status is Status.STALLED else [])
     entropy = problem.loss.entropy(problem.joint.p_x)

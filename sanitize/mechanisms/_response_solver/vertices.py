@@ -63,7 +63,7 @@ def _costs(points: Vector, loss: Loss) -> Vector:
 
 
 def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAIRS) -> Vector | None:
-    """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once [ZDS §III-A2].
+    """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once; None if not listable [ZDS §III-A2].
 
     A cut keeps the vertices on its allowed side and adds a point on every edge that it crosses. Two vertices share an
     edge when no third one lies on all the facets that both lie on; where every vertex is on n - 1 facets only,

@@ -180,7 +180,7 @@ def _several_records(matrix: Vector, sizes: tuple[int, ...], b: float, tol: floa
 
 
 def _free_entropy(record: Record, capacity: float) -> float:
-    """Largest entropy found of distributions with I(X_i;Y) >= capacity and one group per letter [WXH Thm 3.1]."""
+    """Largest entropy found among distributions with I(X_i;Y) >= capacity and one group per letter [WXH Thm 3.1]."""
     largest = 0.0
     choices = [np.flatnonzero(count > 0) for count in record.counts]
     letters = np.arange(len(choices))

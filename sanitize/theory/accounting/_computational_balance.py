@@ -34,7 +34,9 @@ class ComputationalBalance(BalanceBounds):
         Bounds on C_1c, the largest leakage to a reader of the class over all distributions.
     restricted_lower, restricted_upper : float
         Bounds on C_1c^b, the largest leakage over distributions of entropy at least b.
-    balances : tuple of Balance Balance of each reader by itself. unbounded_lower, unbounded_upper : float
+    balances : tuple of Balance
+        Balance of each reader by itself.
+    unbounded_lower, unbounded_upper : float
         Bounds on C_1, the largest leakage to an adversary who sees all of Y.
     """
 
@@ -142,7 +144,7 @@ def computational_balance_function(
 
 
 def _partitions(n: int, k: int) -> list[list[int]]:
-    """Yield labels 0..k-1 of n things in ascending order; every label is used, and numbered by its first use."""
+    """List all ways to label n things by 0..k-1, in ascending order; labels are all used, in order of first use."""
     labellings: dict[int, list[list[int]]] = {0: [[]]}  # labels of the first i things, by the number of labels used
     for left in reversed(range(n)):
         before, labellings = labellings, {}
@@ -153,6 +155,6 @@ def _partitions(n: int, k: int) -> list[list[int]]:
 
 
 def _distinct(channels: list[Vector]) -> list[Vector]:
-    """Channels that differ in more than the order of inputs and outputs."""
+    """Drop channels that differ from an earlier one only in the order of their outputs."""
     distinct = {np.unique(matrix, axis=1).tobytes(): matrix for matrix in reversed(channels)}
     return list(distinct.values())[::-1]

@@ -1,4 +1,4 @@
-"""Joint leakage of a unit's symbols if it draws one answer per value and keeps it permanently."""
+"""Joint leakage of a unit's symbols if the unit draws one answer per value and keeps all answers permanently."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def permanent_release(
     if codes.min() < 0 or codes.max() >= n_x:
         raise InvalidParameter(f"histories must be codes of the {n_x} symbols that the channel takes")
     if len(np.unique(codes, axis=0)) < len(codes):
-        raise InvalidParameter("histories must be different from each other; add up the distribution of equal ones")
+        raise InvalidParameter("histories must be different from each other; add up the probabilities of equal ones")
     length = codes.shape[1]
     check_outputs((n_y,) * length)
     released = np.zeros((len(pmf), n_y**length))

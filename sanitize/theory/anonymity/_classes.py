@@ -89,7 +89,7 @@ def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, oth
 
 
 def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any] | None, Mapping[str, Any] | None]:
-    """Return columns with their distinct values, found once for all counts, and the weights and orders of cells.
+    """Return columns with their distinct values, found once for all counts, weights of cells and orders of values.
 
     Weights are None if every row counts as one, and orders are None if values have their natural order.
     """

@@ -75,7 +75,7 @@ Information = MutualInformation | SibsonNorm
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """Channel with its value of F, and a lower bound of F over all channels within the limit."""
+    """Channel with the value of its information F, and a lower bound of F over all channels within the limit."""
 
     channel: Vector
     value: float
@@ -83,7 +83,7 @@ class Certified:
 
 
 def least_information(information: Information, d: Vector, limit: float, gap: float) -> Certified:
-    """Return the channel of least F with Σ P d p <= limit, for d with a 0 in every row and the requested ``gap``.
+    """Return the channel of least F with Σ P d p <= limit, up to ``gap`` if possible; d has a 0 in every row.
 
     If the limit allows no noise, only cells of distortion 0 are used. The certified gap may be wider than requested.
     """

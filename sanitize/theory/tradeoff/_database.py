@@ -140,7 +140,7 @@ class DatabaseIdentifiability(_OnePrior):
     """
 
     def bounds(self, distortion: float) -> PrivacyInterval:
-        """Bounds on the least identifiability at D from 0 to n; beyond `largest` from max(h^-1(D), ε_X) to ε~_X.
+        """Bounds on the least identifiability at D from 0 to n; beyond `largest`, max(h^-1(D), ε_X) and ε~_X.
 
         The lower end is not tight beyond `largest`; `OptimalIdentifiability` computes the value.
         """

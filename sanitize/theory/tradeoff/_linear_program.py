@@ -31,7 +31,7 @@ _RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Distributions, and distortions in units: the least of each row is subtracted, and the largest is scaled to 1.
+    """Distributions and rescaled distortions: each row's least is subtracted, and the largest is scaled to one unit.
 
     Attributes
     ----------
@@ -199,9 +199,9 @@ def round_up(level: float) -> float:
 def build_for_level(
     build: Callable[[float], Vector], level: float, measure: Callable[[Vector], float]
 ) -> tuple[Vector, float] | None:
-    """Return a channel of measured level at most ``level``, built slightly below if rounding requires, and the level.
+    """Return a channel of measured level at most ``level``, and that level; None if no attempt succeeds.
 
-    The result is None if no attempt stays within the level.
+    If rounding requires, the channel is built for a slightly lower level.
     """
     target, room = level, 0.0
     for _ in range(60):

@@ -36,7 +36,7 @@ def best_constant(problem: Problem) -> Vector:
 
 
 def sharp_part(problem: Problem, eps: float) -> Vector:
-    """Return the channel V of the optimal ε-LDP channel, for ε > 0."""
+    """Return the channel V from which `blend_floor` makes the optimal ε-LDP channel, for ε > 0."""
     shrink = math.exp(-eps)
     worth = _worth_it(problem, shrink / -math.expm1(-eps))
     opened = np.flatnonzero(worth.any(axis=0))
@@ -79,7 +79,7 @@ def _worth_it(problem: Problem, odds: float) -> Mask:
 
 
 def identifiable_part(problem: Problem, eps: float) -> Vector:
-    """Return U of the optimal ε-identifiable joint U + e**-ε L, with L_y >= max_x U(x, y) / (1 - e**-ε)."""
+    """Return the part U of the optimal ε-identifiable joint U + e**-ε L, with L_y >= max_x U(x, y) / (1 - e**-ε)."""
     p, d = problem.distributions[0], problem.d
     shrink, every = math.exp(-eps), d.sum(axis=0)
     odds, allowed = shrink / -math.expm1(-eps), np.ones_like(d, dtype=bool)

@@ -257,7 +257,7 @@ class OptimalIdentifiability(_Program):
             if plain_level <= level + above:
                 return self._make_optimal((plain, plain_level))
             if repaired is None or problem.excess_distortion(repaired[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
-                raise InvalidParameter(f"level must be further above {least:.12g} for doubles, got {level:.12g}")
+                raise InvalidParameter(f"level must exceed {least:.12g} by more than rounding errors, got {level:.12g}")
         return self._make_optimal(repaired)
 
 
@@ -359,7 +359,7 @@ class OptimalSibson(_Program):
         value = information.nats(solution.value)
         if value - information.nats(max(solution.lower, 0.0)) > self.tol:
             raise InvalidParameter(
-                f"tol must be larger at this distortion to be proved in double precision, got {self.tol:g}"
+                f"tol must be larger: doubles cannot prove the optimum to within {self.tol:g} at this distortion"
             )
         channel[possible] = solution.channel
         channel[~possible, int((distribution[possible] @ solution.channel).argmax())] = 1.0

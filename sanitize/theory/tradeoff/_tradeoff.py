@@ -121,7 +121,7 @@ def single_distribution(prior: ArrayLike) -> Vector:
 
 
 def smallest_level(value: Callable[[float], float], target: float) -> float:
-    """Least t >= 0 at which an increasing value(t) reaches the target; inf if it does not up to t = 700."""
+    """Least t >= 0 at which an increasing value(t) reaches the target; inf if it stays below up to t = 700."""
     if value(0.0) >= target:
         return 0.0
     high = 1.0

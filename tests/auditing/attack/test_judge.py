@@ -765,7 +765,7 @@ def test_outsiders_of_another_kind_are_refused():
 
 def test_outsiders_that_are_rows_of_the_source_are_refused():
     table, _ = split(0, 900, 7)
-    with pytest.raises(InvalidParameter, match="every row of the outsiders is a row of the raw table too"):
+    with pytest.raises(InvalidParameter, match="every row of the outsiders also occurs in the raw table"):
         judge(apart(table), table, outsiders=table[100:200], sensitive="secret")
 
 

@@ -31,7 +31,7 @@ class SinglingOut(Attack):
     outsiders = "{} fit exactly one person outside it"
 
     def score(self, scene: Scene) -> Vector:
-        """Return each target's share of the descriptions that single someone out, times the targets of one kind.
+        """Return, for n targets of each kind, n times the share of descriptions of one row that fit each target alone.
 
         Every other choice of columns describes numbers by exact values; the remaining choices use 64 groups.
         """
@@ -70,7 +70,7 @@ class CalibratedNearestRow(Attack):
     question = "Are released rows nearer than other rows of the same population?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the log of the ratio of both distances, each slightly increased so that none is 0."""
+        """Return the log of the ratio of both distances, each slightly increased so that neither is 0."""
         neighbours, little = scene.neighbours, APART / 50
         return np.log(neighbours.population + little) - np.log(neighbours.nearest + little)
 

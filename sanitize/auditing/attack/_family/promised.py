@@ -29,7 +29,7 @@ class Copies(Attack):
     outsiders = "so is that of {} in 100 people outside it"
 
     def score(self, scene: Scene) -> Vector:
-        """Return 1 for targets whose row is released."""
+        """Return 1 for targets whose row is released, 0 for others."""
         place, released, _ = scene.combinations((*scene.columns, *scene.secrets))
         return (released > 0)[place].astype(float)
 
@@ -44,7 +44,7 @@ class SingleCopies(Copies):
     outsiders = "{} in 100 people outside it do"
 
     def score(self, scene: Scene) -> Vector:
-        """Return 1 for targets whose row is copied."""
+        """Return 1 for targets whose row is copied, 0 for others."""
         place, released, targets = scene.combinations((*scene.columns, *scene.secrets))
         return ((released > 0) & (released < _GROUP) & (targets == 1))[place].astype(float)
 
@@ -60,7 +60,7 @@ class Linkability(Attack):
     outsiders = "for {} in 100 people outside it"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return 1 for targets whose halves are linked; None for a single column."""
+        """Return 1 for targets whose halves are linked, 0 for others; None for a single column."""
         return scene.neighbours.linked.astype(float) if len(scene.columns) > 1 else None
 
 
@@ -77,7 +77,7 @@ class RestOfRecord(Attack):
     outsiders = "for {} in 100 people outside it"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return 1 for targets whose other columns are all read off correctly."""
+        """Return 1 for targets whose unknown columns are all read off right, 0 for others; None if all are known."""
         unknown_columns = [column for j, column in enumerate(scene.columns) if j not in scene.search.side_columns]
         row = scene.neighbours.known_row
         same = [column.codes[RELEASED][row] == column.codes[TARGETS] for column in unknown_columns]
@@ -89,7 +89,11 @@ _FEWEST, _MOST, _CUTS = 20, 20_000, 16
 
 
 def learn_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | None = None) -> Vector | None:
-    """Rank secrets by classifiers trained on one table, with unknown columns of a target from a released row."""
+    """Return the chance of ranking each target's secret right by classifiers trained on one table, or None.
+
+    A target's unknown columns come from its ``row`` of the release, if given. None means that the table has too few
+    rows, or that all its rows or all targets have the same secret.
+    """
     chosen = scene.rng("learned").permutation(scene.n[teacher])[:_MOST]
     secret = np.concatenate([scene.secret[teacher][chosen], scene.secret[TARGETS]])
     if len(chosen) < _FEWEST or len(np.unique(scene.secret[teacher][chosen])) < 2:
@@ -131,7 +135,7 @@ class KnownColumns(Attack):
     outsiders = "given two people outside it, {} times"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return the chance of ranking each target's sensitive value right.
+        """Return each target's chance of its sensitive value being ranked right; None if a ranking is impossible.
 
         If no secret is released, the target's record is completed from the nearest released row, and the secret is
         guessed from the public columns by a model of the raw rows that are not targets.
@@ -149,7 +153,7 @@ class AllColumns(KnownColumns):
     question = "Does everything else about a person reveal the sensitive value?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return each target's chance of its sensitive value being ranked right; None if no such value is released."""
+        """Return each target's chance of its sensitive value being ranked right; None if a ranking is impossible."""
         return scene.ranking_chance(_shares(scene.neighbours.secrets)) if scene.is_printed else None
 
 
@@ -160,7 +164,7 @@ class Classifier(KnownColumns):
     question = "Does a classifier trained on the release predict people in the data better?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return each target's chance of its sensitive value being ranked right; None if no such value is released."""
+        """Return each target's chance of its sensitive value being ranked right; None if a ranking is impossible."""
         return learn_ranks(scene, RELEASED, [True] * len(scene.columns)) if scene.is_printed else None
 
 
@@ -181,7 +185,7 @@ class LinearReconstruction(KnownColumns):
     question = "Do released counts, taken together, reveal the sensitive value of each row?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return the chance of ranking the most frequent sensitive value right; None if none is released.
+        """Return each target's chance of being ranked right by the most frequent secret; None if none is released.
 
         The adversary knows the public columns of all people. She looks for secrets s such that the counts A s that they
         imply agree with the counts of the release.
