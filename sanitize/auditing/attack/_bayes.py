@@ -64,9 +64,9 @@ class BayesAttack(Told):
     def summary(self) -> tuple[str, ...]:
         """Sentences that state the result and name no symbol."""
         return (
-            f"The best possible adversary, who knows the joint and the channel, guesses the sensitive columns right in "
-            f"{percent(self.accuracy)} of rows, against {percent(self.prior_accuracy)} without the release; a released "
-            f"value is worth {figure(self.information)} nats to her",
+            f"The best possible adversary, who knows the joint distribution and the channel, guesses the sensitive "
+            f"columns right in {percent(self.accuracy)} of rows, against {percent(self.prior_accuracy)} without the "
+            f"release; a released value is worth {figure(self.information)} nats to her",
         )
 
     def to_dict(self) -> dict[str, Any]:

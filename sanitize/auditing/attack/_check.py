@@ -76,7 +76,7 @@ class Comparison(Told):
     def summary(self) -> tuple[str, ...]:
         """Sentences that state the result and name no symbol."""
         comparison = (
-            f"an adversary gains {figure(self.information)} nats a row and is right in {percent(self.accuracy)}; the "
+            f"an adversary gains {figure(self.information)} nats per row and is right in {percent(self.accuracy)}; the "
             f"report allows {figure(self.reported_information)} nats and {percent(self.reported_accuracy)}"
         )
         side_note = (

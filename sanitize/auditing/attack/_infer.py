@@ -280,12 +280,12 @@ class InferenceAttack(Told):
         if not self.learns:
             return (
                 f"{what} learned nothing measurable about the sensitive columns: she gains {figure(self.information)} "
-                f"nats a row over guessing from their frequencies ({level} {interval_text(self.interval)})",
+                f"nats per row over guessing from their frequencies ({level} {interval_text(self.interval)})",
             )
         return (
             f"{what} guesses the sensitive columns right in {percent(self.accuracy)} of rows she did not learn from, "
-            f"against {percent(self.prior_accuracy)} without the release; she gains {figure(self.information)} nats a "
-            f"row ({level} {interval_text(self.interval)})",
+            f"against {percent(self.prior_accuracy)} without the release; she gains {figure(self.information)} nats "
+            f"per row ({level} {interval_text(self.interval)})",
         )
 
     def to_text(self) -> str:

@@ -66,9 +66,9 @@ class LeaveOneOut:
 
     def __str__(self) -> str:
         return (
-            f"Counts next to each of {self.n_tuples} released tuples: a row left out is guessed {figure(self.gain)} "
-            f"nats better than from the frequencies alone ({100 * self.confidence:.4g} % interval "
-            f"{interval_text(self.interval)}); the rows' own frequencies show {figure(self.plug_in)} nats"
+            f"From the counts for each of {self.n_tuples} released tuples, S of a row left out is guessed "
+            f"{figure(self.gain)} nats better than from all rows ({100 * self.confidence:.4g} % interval "
+            f"{interval_text(self.interval)}); with the row included, the counts show {figure(self.plug_in)} nats"
         )
 
 

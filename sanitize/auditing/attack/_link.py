@@ -68,7 +68,7 @@ class LinkAttack(Told):
     def summary(self) -> tuple[str, ...]:
         """Sentences that state the result and name no symbol."""
         sentence = (
-            f"An adversary who knows {', '.join(self.columns)} of her people names the right row for "
+            f"An adversary who knows {', '.join(self.columns)} of some people picks the right row for "
             f"{percent(self.after.expected)} of them in the release, against {percent(self.before.expected)} in the "
             f"raw table; only one row is possible for {percent(self.after.unique)} (raw: {percent(self.before.unique)})"
         )

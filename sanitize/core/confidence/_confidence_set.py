@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # Assumption of a set from clusters with unequal totals if the caller does not give the largest possible total.
 LARGEST_UNKNOWN = (
-    "the largest of the sample is taken as the largest that could have been drawn, and larger groups are not covered; "
+    "the largest of the sample is taken as the largest in the population, and larger groups are not covered; "
     "give largest_total, the largest total in the sampling frame"
 )
 # Largest number of entries of P(y|x), times sensitive symbols, that the worst case sorts.
@@ -305,13 +305,13 @@ def design_assumptions(counts: ContingencyTable, *, of_people: bool = False) -> 
     rows, largest = WeightedRows.from_weights(*counts.rows), counts.rows[-1]
     limit = "the largest in the sample" if largest is None else f"{largest:g}"
     sentences = [
-        "people are counted, who have several rows: figures of this file are of its rows, and its population is that "
-        "of such rows, from which people were drawn independently with all of theirs, none of them with more rows "
-        f"than {limit}"
+        "people are counted, and some have several rows: the figures count rows, and the population consists of rows, "
+        "too; people must have been drawn from it independently, each with all rows; the largest number of rows that "
+        f"one person can have is taken as {limit}"
         if of_people
-        else "rows are weighted: figures of this file are of weighted rows, and its population is the one that they "
-        "represent, from which rows (or groups) were drawn independently, or at random within strata, none of them of "
-        f"a larger total weight than {limit}"
+        else "rows are weighted: the figures are of weighted rows, and the population is the one that these represent; "
+        "rows (or groups of rows) must have been drawn from it independently, or at random within strata; the largest "
+        f"total weight that one of them can have is taken as {limit}"
     ]
     return [*sentences, f"totals of groups differ: {LARGEST_UNKNOWN}"] if rows.is_largest_unknown else sentences
 

@@ -28,7 +28,7 @@ _ALARM = 1e-6  # largest probability that the test refuses independent rows of a
 # Stakes of the bets against independence, each half of the one before, because the number of copies is unknown.
 _BETS = 0.95 * 0.5 ** np.arange(10)
 REPEATED = (
-    "rows repeat exactly, far more often than independent draws do, but confidence= assumes independent rows: drop "
+    "rows repeat exactly, far more often than independently drawn rows do, but confidence= assumes such rows: drop "
     "the copies, or keep one row per person"
 )
 Interval = tuple[float, float]

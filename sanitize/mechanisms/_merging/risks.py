@@ -161,7 +161,7 @@ class OrderedRisks(SetRisks):
 
 
 def even_budgets(budget: Budget) -> list[Budget]:
-    """Return tighter budgets whose two sides are nearer to each other, the one with equal sides first.
+    """Return tighter budgets with nearer sides, equal sides first; none for a budget other than `LiftBudget`.
 
     If one side hardly binds, a search guided only by safety may be misled and keep less than a search under a budget in
     which that side binds.

@@ -56,7 +56,7 @@ class SideKnowledge:
         if isinstance(side_columns, list | tuple) and all(isinstance(name, str) for name in side_columns):
             masses = joint.pmf * joint.public.alike(side_columns)[:, None]
         else:
-            error = InvalidParameter("side_columns must be public columns, or P(w, s, x), each at most P(s, x)")
+            error = InvalidParameter("side_columns must be public columns, or an array P(w, s, x) <= P(s, x)")
             masses = doubles(side_columns, error)
             is_part = masses.ndim == 3 and masses.shape[1:] == joint.pmf.shape and bool((masses >= 0).all())
             if not is_part or (masses > joint.pmf + PROBABILITY_SUM).any():

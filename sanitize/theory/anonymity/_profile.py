@@ -51,8 +51,8 @@ class AnonymityProfile(Told):
     def summary(self) -> tuple[str, ...]:
         """Sentence that states the measures and names no symbol."""
         return (
-            f"Of rows alike in {', '.join(self.quasi_identifiers)} there are at least k = {self.k} "
-            f"({percent(self.unique)} of rows stand alone); their sensitive values: l = {self.distinct_l} distinct "
+            f"Each class of rows with equal {', '.join(self.quasi_identifiers)} has at least k = {self.k} rows "
+            f"({percent(self.unique)} of rows are alone); their sensitive values: l = {self.distinct_l} distinct "
             f"(entropy {figure(self.entropy_l)}), alpha = {figure(self.alpha)}, t = {figure(self.t)}, "
             f"delta = {figure(self.delta)}, beta = {figure(self.beta)}",
         )

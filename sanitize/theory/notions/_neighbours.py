@@ -55,7 +55,7 @@ def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence
     """Number of letters of each record, from ``n_records`` and ``n_symbols`` or from ``sizes``."""
     most_databases = 1 << 40  # more than any channel can have; larger numbers would exhaust memory
     if sizes is not None and n_records is None and n_symbols is None:
-        shape = tuple(whole_number("every one of sizes", size, 1) for size in as_list("sizes", sizes))
+        shape = tuple(whole_number("each entry of sizes", size, 1) for size in as_list("sizes", sizes))
     elif sizes is None and n_records is not None and n_symbols is not None:
         shape = (whole_number("n_symbols", n_symbols, 1),) * whole_number("n_records", n_records, 1, 1 << 16)
     else:

@@ -252,7 +252,7 @@ def test_pairs_are_taken_in_blocks(monkeypatch):
         ({"n_records": 10**9, "n_symbols": 1}, "n_records must be a whole number from 1 to 65536, got 1000000000"),
         ({"n_records": 60, "n_symbols": 2}, "from 1 to 1099511627776 databases"),
         ({"sizes": []}, "from 1 to 1099511627776 databases"),
-        ({"sizes": [2, -2]}, "every one of sizes must be a whole number >= 1, got -2"),
+        ({"sizes": [2, -2]}, "each entry of sizes must be a whole number >= 1, got -2"),
         ({"n_records": 2, "n_symbols": 3}, r"make 9 databases, but the channel has 4 inputs"),
         ({"n_records": 2, "n_symbols": 2, "neighbours": [[0, 1]]}, "not both"),
         ({"neighbours": [[0, 4]]}, "inputs from 0 to 3, got 0 to 4"),
