@@ -1,4 +1,4 @@
-"""Draws from sparse rows: a random word chooses a bucket of its row's alias table and one of its two outputs.
+"""Draws from sparse rows: a random word chooses a bucket of the row's alias table and one of the bucket's two outputs.
 
 The top m bits of the word choose the bucket, and the word is compared with the bucket's threshold. If it ties with the
 leading bits of the threshold, more bits decide, so that the drawn distribution is exactly that of the integers over

@@ -36,7 +36,7 @@ def logistic(
     *,
     confidence: float = 0.95,
 ) -> Estimates:
-    """Estimate a logistic regression of the original data, without rows with gaps, from released rows and channel.
+    """Estimate a logistic regression of the original data from released rows and channel, leaving out rows with gaps.
 
     Every term of the likelihood equations is replaced by a score of the released row whose mean, given the original
     row, is that term (corrected scores). Standard errors come from the sandwich estimator: they include the sampling of

@@ -44,7 +44,7 @@ def judge(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Judgement:
-    """Attack a released table from any source, and report the strongest of a family of attacks.
+    """Attack a released table, whoever made it, and report the strongest of a family of attacks.
 
     A figure about people means little by itself: a tenth of the rows of a census recur by chance, and an attacker who
     knows five columns guesses a secret well without any release. So each attack is tried on people in the data and on
@@ -136,7 +136,7 @@ def judge(
         at_most = check_number("at_most", at_most, "be a number of times of at least 1", lambda times: times >= 1)
         if rows != "keep":
             raise InvalidParameter(
-                "at_most needs rows in the order of the raw table; give rows='keep', or leave at_most out"
+                "at_most needs rows in the order of the raw table: give rows='keep' if they are, or drop at_most"
             )
     tables = ComparedTables.read(released, source, outsiders, names, public)
     if half is not None:

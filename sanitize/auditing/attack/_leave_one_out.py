@@ -66,8 +66,8 @@ class LeaveOneOut:
 
     def __str__(self) -> str:
         return (
-            f"From the counts for each of {self.n_tuples} released tuples, S of a row left out is guessed "
-            f"{figure(self.gain)} nats better than from all rows ({100 * self.confidence:.4g} % interval "
+            f"From the counts of {self.n_tuples} released tuples, the sensitive value of a row left out is guessed "
+            f"{figure(self.gain)} nats better than from the frequencies alone ({100 * self.confidence:.4g} % interval "
             f"{interval_text(self.interval)}); with the row included, the counts show {figure(self.plug_in)} nats"
         )
 

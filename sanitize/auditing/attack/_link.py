@@ -141,7 +141,7 @@ def link(
         if (codes < 0).any():
             raise ColumnError(
                 f"the {what} table holds symbols that the channel does not know; if columns were binned, give the "
-                "table with the intervals"
+                "table with intervals instead of numbers"
             )
     hers = raw if known is None else Table.from_native(known)
     names = tuple(on) if on is not None else tuple(name for name in inputs.columns if name in hers.names)

@@ -192,7 +192,7 @@ def _possible(
     unknown: int,
     left: int,
 ) -> Check:
-    """Check that original rows can lead to all released symbols, and that no row leaves a closed group."""
+    """Check that original rows can lead to all released symbols, and that closed groups neither gain nor lose rows."""
     inputs, outputs = groups
     unreached = int(y_counts[outputs < 0].sum())
     n_groups = int(max(inputs.max(), outputs.max())) + 1

@@ -139,7 +139,7 @@ def _receipt_check(
 
 
 def _other_bytes(fault: str, same: str, versions: str) -> list[Check]:
-    """Return the checks of a release whose bytes differ from the drawn ones: rows if they differ, else form."""
+    """Return the checks of a release whose bytes differ from the drawn ones because its rows or its form differ."""
     if fault:
         return [Check.failure("rows", f"{fault} (made with {versions})" if versions else fault)]
     detail = "the bytes differ from those that this library writes for these rows, and may carry something else"

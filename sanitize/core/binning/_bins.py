@@ -66,7 +66,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         is_learned = isinstance(edges, LearnedEdges)
         bins = cls(column, cls.with_ends(numbers.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
         if bins.whole and bins.whole_range[0] > bins.whole_range[1]:
-            raise InvalidParameter(f"bins of {column!r} contain no whole number, but it holds integers; widen its bins")
+            raise InvalidParameter(f"bins of {column!r} contain no whole number, as integer columns need; widen them")
         return bins
 
     @classmethod

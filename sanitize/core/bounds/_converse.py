@@ -120,7 +120,7 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
 
 
 def min_lift_from_l1_inverse(bound: float, share: float) -> Bound:
-    """Lower bound P/(bound + P) on the min-lift Ψ from a bound on the ℓ1-lift-inverse, as printed [ZDS Prop. 6.1].
+    """Lower bound P/(bound + P) on the min-lift Ψ from a bound on the ℓ1-lift-inverse, as published [ZDS Prop. 6.1].
 
     The bound is approached as the share of a letter that takes up the rest vanishes.
 
@@ -142,7 +142,7 @@ def min_lift_from_l1_inverse(bound: float, share: float) -> Bound:
 
 
 def min_lift_from_chi2_inverse(bound: float, share: float) -> Bound:
-    """Lower bound √P/(√bound + √P) on the min-lift Ψ from a bound on the χ²-lift-inverse, as printed [ZDS Prop. 6.2].
+    """Lower bound √P/(√bound + √P) on the min-lift Ψ from a bound on the χ²-lift-inverse, as published [ZDS Prop. 6.2].
 
     The bound is approached as the share of a letter that takes up the rest vanishes.
 

@@ -231,7 +231,7 @@ def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 
 def ldp_bound(lower: float, upper: float) -> Bound:
-    """Level lower + upper of LDP of S that (lower, upper)-ALIP implies, in nats, as printed [ZDS Prop. 1.4].
+    """Level lower + upper of LDP of S that (lower, upper)-ALIP implies, in nats, as published [ZDS Prop. 1.4].
 
     Parameters
     ----------

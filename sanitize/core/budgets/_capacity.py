@@ -81,7 +81,7 @@ class ChannelBudget(Protocol):
 
 @dataclass(frozen=True)
 class CVaRLiftBudget:
-    """Limit e**upper, for every s, on the mean lift over the released symbols of largest lift with total mass δ.
+    """Limit e**upper on the mean lift of every s over its released symbols of largest lift, with total mass δ.
 
     The mean, max over events A of P(Y in A) = δ of P(A|s)/P(A), is the conditional value at risk (CVaR) of the lift:
     the max-lift for δ = 0, and 1 for δ = 1. The lifts of anything computed from Y are means of the lifts of Y, and

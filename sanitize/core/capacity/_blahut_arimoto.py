@@ -161,7 +161,7 @@ def _fits(kernel: Kernel, n: int) -> bool:
 
 
 def _scout(kernel: Kernel, current: Bracket, best: Bracket, tol: float, steps: int) -> tuple[Bracket, Bracket]:
-    """Update p <- p e^{tD}, raising t while I grows, as it does at t = 1; return the last and the narrowest bracket."""
+    """Update p <- p e^{tD} with larger t while I does not fall; return the last and the narrowest bracket."""
     length = 1.0
     for _ in range(steps):
         d = current.divergences

@@ -306,7 +306,7 @@ def design_assumptions(counts: ContingencyTable, *, of_people: bool = False) -> 
     limit = "the largest in the sample" if largest is None else f"{largest:g}"
     sentences = [
         "people are counted, and some have several rows: the figures count rows, and the population consists of rows, "
-        "too; people must have been drawn from it independently, each with all rows; the largest number of rows that "
+        "too; people must have been drawn from it independently, each with all their rows; the most rows that "
         f"one person can have is taken as {limit}"
         if of_people
         else "rows are weighted: the figures are of weighted rows, and the population is the one that these represent; "

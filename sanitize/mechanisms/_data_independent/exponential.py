@@ -170,7 +170,7 @@ def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> Codes:
         if distances.ndim != 2 or len(distances) != n_symbols or distances.shape[1] < 1:
             raise InvalidParameter(f"distance must have shape ({n_symbols}, k) with k >= 1, got {distances.shape}")
         if not np.isfinite(distances).all() or (distances < 0).any():
-            raise InvalidParameter("distance must be finite numbers >= 0")
+            raise InvalidParameter("distance must hold finite numbers >= 0")
         k = distances.shape[1]
     if n_symbols * k > CHANNEL_CELLS:
         raise InvalidParameter(

@@ -161,7 +161,7 @@ class OrderedRisks(SetRisks):
 
 
 def even_budgets(budget: Budget) -> list[Budget]:
-    """Return tighter budgets with nearer sides, equal sides first; none for a budget other than `LiftBudget`.
+    """Return tighter budgets whose sides are closer together, equal sides first; none if it is no `LiftBudget`.
 
     If one side hardly binds, a search guided only by safety may be misled and keep less than a search under a budget in
     which that side binds.

@@ -125,7 +125,7 @@ class BoundedPrice:
         return np.where(self.within.contains(lifts), 0.0, math.inf)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Increase of a squared length for this change of lifts, (..., n_s), with which tangents of the set turn."""
+        """Amount that this change of lifts, (..., n_s), adds to an edge's squared length, as tangents turn."""
         return np.asarray(product(turning**2, self.within.joint.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
@@ -166,7 +166,7 @@ class BoundedPrice:
         return self._restored(np.where(q > _NOTHING, q, 0.0), inner, _AGAIN)[0]
 
     def _restored(self, q: Vector, inner: PosteriorSet, times: int) -> tuple[Vector, Vector]:
-        """Pull points to the tangents at themselves several times; return them with prices, inf for points outside."""
+        """Pull points several times to tangents at these points; return them with prices, inf for points outside."""
         for _ in range(times):
             q = self._pull(q, q, inner)
         q = q / q.sum(axis=1, keepdims=True)

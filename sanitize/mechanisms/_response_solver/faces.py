@@ -70,7 +70,7 @@ class Price:
         return (self.rate - self.shared) * self.budget.lift_risk(lifts.T, self.p_s)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Increase of a squared length for this change of lifts, (..., n_s), which saves two thirds of the cuts."""
+        """Amount that this change of lifts, (..., n_s), adds to an edge's squared length, to save cuts."""
         return self.rate * (product(turning**2, self.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
@@ -123,7 +123,7 @@ class FacePrice(Protocol):
         """Convex part of the price, at least 0, and inf for points that are not allowed."""
 
     def stretch(self, turning: Vector) -> Vector:
-        """Increase of a squared length for a change of lifts, which decides where simplices are cut."""
+        """Amount that a change of lifts adds to an edge's squared length; the longest edge of a simplex is cut."""
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
         """Mask of simplices that may contain the overall lowest price, below the target."""

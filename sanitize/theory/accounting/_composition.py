@@ -127,7 +127,7 @@ def compose(*channels: Channel | ArrayLike | Any) -> Vector:
 
 
 def cross_capacity(channel: Channel | ArrayLike | Any, letters: int, tol: float = 1e-9) -> float:
-    """Capacity C^21, the largest of all channels made of ``letters`` rows of P(y^1|x^1), in nats [WXH Prop. 6].
+    """Largest capacity C^21 of all channels made of ``letters`` rows of P(y^1|x^1), in nats [WXH Prop. 6].
 
     C^21 is the leakage of a table's output about a person's record in another table, which may determine the whole
     first table. With at least as many letters as outputs, it is the capacity of the channel. The paper's remark that
