@@ -257,7 +257,7 @@ class OptimalIdentifiability(_Program):
             if plain_level <= level + above:
                 return self._make_optimal((plain, plain_level))
             if repaired is None or problem.excess_distortion(repaired[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
-                raise InvalidParameter(f"level must be clearly above {least:.12g}, by more than rounding, got {level:.12g}")
+                raise InvalidParameter(f"level must exceed {least:.12g} by more than rounding errors, got {level:.12g}")
         return self._make_optimal(repaired)
 
 
