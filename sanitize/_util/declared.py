@@ -75,7 +75,7 @@ class SchemaError(ValueError):
 
 
 def field_note(must: str = "", advice: str = "", **limits: Any) -> Meta:
-    """Return the metadata of a field: what it must be and the advice, both for errors, and its limits."""
+    """Return a field's metadata: its limits and, for errors, what the field must be and an advice."""
     return Meta(extra={"must": must, "advice": advice}, **limits)
 
 

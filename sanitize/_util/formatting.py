@@ -38,7 +38,7 @@ def percent_down(share: float) -> str:
 
 
 def level(confidence: float) -> str:
-    """Format a confidence level as a percentage with two decimals, rounded down so that none reads as 100 %."""
+    """Format a confidence level as a percentage with two decimals, rounded down, because no level is 100 %."""
     return f"{math.floor(1e4 * confidence + 1e-7) / 100:g} %"
 
 

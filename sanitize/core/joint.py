@@ -244,7 +244,7 @@ class JointDistribution:
     def __post_init__(self) -> None:
         pmf = np.asarray(self.pmf, dtype=np.float64)
         if pmf.ndim != 2 or not pmf.size:
-            raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x) with entries, got shape {pmf.shape}")
+            raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), not empty, got shape {pmf.shape}")
         if pmf.shape != (len(self.sensitive), len(self.public)):
             raise InvalidDistribution(
                 f"pmf of shape {pmf.shape} does not fit {len(self.sensitive)} sensitive and "

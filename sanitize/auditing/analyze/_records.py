@@ -54,7 +54,7 @@ class Hidden:
         return () if self.cells is None else self.cells.columns
 
     def level(self, column: str) -> tuple[pa.Array, NDArray[np.int32]]:
-        """Return the values of one column in order, and the position of each cell's value, missing ones last."""
+        """Return the values of one column in order, and the position of each cell's value; missing values come last."""
         assert self.cells is not None
         place = self.columns.index(column)
         return self.cells.levels[place], self.cells.codes[:, place]

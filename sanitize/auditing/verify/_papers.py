@@ -235,7 +235,7 @@ def _faults(content: Any, folder: Path, released: Path) -> Iterator[str]:
 
 
 def _value_at_path(content: Any, *keys: str) -> Any:
-    """Return the value under these keys of nested objects; None if there is none."""
+    """Return the value under these keys of nested objects; None if a key is missing."""
     for key in keys:
         content = content.get(key) if isinstance(content, dict) else None
     return content

@@ -109,7 +109,7 @@ class OrderTally:
                 table += count(cells, table.size).reshape(table.shape)
 
     def telling(self, false_alarm: float) -> tuple[float, str]:
-        """Log probability of the least likely order under shuffling, and a description; 0 and no text if none shows."""
+        """Least log probability under shuffling of a sign of order, and its description; (0, "") without a sign."""
         rate = math.log(false_alarm / (1 + len(self._tables)))
         signs = [
             (finding.log_chance, f"symbols reveal their places {finding.where}")

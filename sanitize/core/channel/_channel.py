@@ -147,7 +147,7 @@ class Channel:
         """
         dense = doubles(matrix, InvalidChannel("a channel matrix must hold numbers (n_x, n_y), in rows of one length"))
         if dense.ndim != 2 or not dense.size:
-            raise InvalidChannel(f"a channel matrix must have the shape (n_x, n_y) with entries, got {dense.shape}")
+            raise InvalidChannel(f"a channel matrix must have the shape (n_x, n_y), not empty, got {dense.shape}")
         n_x, n_y = dense.shape
         stage = Stage.from_probabilities(
             np.arange(0, n_x * n_y + 1, n_y), np.tile(np.arange(n_y), n_x), dense.ravel(), n_y

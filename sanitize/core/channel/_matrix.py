@@ -45,7 +45,7 @@ def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") ->
         return channel.matrix
     matrix = doubles(channel, InvalidChannel(f"{name} must be a Channel or a matrix of numbers (n_x, n_y)"))
     if matrix.ndim != 2 or not matrix.size:
-        raise InvalidChannel(f"{name} must be a matrix (n_x, n_y) with entries, got shape {matrix.shape}")
+        raise InvalidChannel(f"{name} must be a matrix (n_x, n_y), not empty, got shape {matrix.shape}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():
         raise InvalidChannel(f"{name} must have finite entries >= 0")
     with np.errstate(over="ignore"):

@@ -40,7 +40,7 @@ _STEPS = 1024
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows of a sample: codes of (s, x), weights > 0, and clusters; ``repeats`` is the number of such samples.
+    """Rows of a sample: codes of (s, x), weights > 0, and clusters; the sample counts ``repeats`` times.
 
     ``is_largest_unknown`` is True if clusters have unequal totals and the largest possible total was not given.
     """
@@ -61,7 +61,7 @@ class WeightedRows:
         clusters: NDArray[np.generic] | None,
         largest: float | None = None,
     ) -> WeightedRows:
-        """Keep rows with a positive weight, in units of the largest total; renumber codes to those that occur.
+        """Build the sample from rows of positive weight; weights are in units of the largest total.
 
         Raises
         ------

@@ -161,7 +161,7 @@ class OrderedRisks(SetRisks):
 
 
 def even_budgets(budget: Budget) -> list[Budget]:
-    """Return tighter budgets whose sides are closer together, equal sides first; none if it is no `LiftBudget`.
+    """Return tighter versions of a `LiftBudget` whose sides are closer together, equal sides first; none of others.
 
     If one side hardly binds, a search guided only by safety may be misled and keep less than a search under a budget in
     which that side binds.

@@ -61,7 +61,7 @@ class Price:
         return min(self.rate, 1.0)
 
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
-        """Concave part H + λ' g - μ·r at points on faces, λ' the `shared` part of λ; (..., k), lifts (..., n_s)."""
+        """Concave part H + λ' g - μ·r at points on faces (..., k) with lifts (..., n_s); λ' is the part `shared`."""
         risk = self.budget.lift_risk(lifts.reshape(-1, lifts.shape[-1]).T, self.p_s).reshape(lifts.shape[:-1])
         return entr(shares).sum(axis=-1) + self.shared * risk - (shares * self.mu[faces]).sum(axis=-1)
 

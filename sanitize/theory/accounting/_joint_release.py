@@ -183,7 +183,7 @@ def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
     if not tensor.size or not (tensor.ndim == len(axes) if axes else tensor.ndim >= 2):
         axis_names = ", ".join(axes or ("S", "X1", "..."))
         raise InvalidDistribution(
-            f"distribution must have the axes {axis_names}, with entries, got shape {tensor.shape}"
+            f"distribution must not be empty and have the axes {axis_names}, got shape {tensor.shape}"
         )
     return check_probabilities(tensor, "distribution")
 

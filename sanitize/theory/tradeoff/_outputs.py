@@ -146,7 +146,7 @@ def mix_noiseless(problem: Problem, channel: Vector, delta: float) -> Vector:
 
 
 def improve_by_events(problem: Problem, eps: float, delta: float, pairs: Codes, baseline: Vector) -> Vector | None:
-    """Return a channel that costs less than the baseline, up to a solver's tolerance; None if there is none."""
+    """Return a channel that costs less than the baseline, up to a solver's tolerance; None if none is found."""
     # Above this level, a solver's tolerance exceeds the possible gain from an event.
     if eps > 12.0 or not 0 < delta < 1:
         return None

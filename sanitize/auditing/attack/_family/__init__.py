@@ -1,4 +1,4 @@
-"""Family of attacks, each an object with one method, of which `judge` reports the strongest."""
+"""Family of attacks, of which `judge` reports the strongest; each is an object with one method."""
 
 from __future__ import annotations
 
