@@ -1,4 +1,4 @@
-"""Command ``python -m sanitize.datasets NAME FILE``, which writes a bundled table as Parquet."""
+"""Command ``python -m sanitize.datasets NAME FILE``, which writes a bundled table as Parquet or CSV."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ _LOADERS = {name.removeprefix("load_"): name for name in dir(datasets) if name.s
 
 
 def main() -> None:
-    """Write the requested table to a Parquet file."""
+    """Write the requested table to a file: CSV if its name ends in .csv, else Parquet."""
     parser = argparse.ArgumentParser(prog="python -m sanitize.datasets", description="Write a bundled table.")
     parser.add_argument("name", choices=sorted(_LOADERS), help="table to write")
-    parser.add_argument("file", type=Path, help="Parquet file to write")
+    parser.add_argument("file", type=Path, help="file to write: CSV if it ends in .csv, else Parquet")
     arguments = parser.parse_args()
     table = getattr(datasets, _LOADERS[arguments.name])()
-    table.to_parquet(arguments.file, index=False)
+    write = table.to_csv if arguments.file.suffix.lower() == ".csv" else table.to_parquet
+    write(arguments.file, index=False)
     print(f"{arguments.file}: {len(table)} rows, columns {', '.join(table.columns)}")
 
 

@@ -356,7 +356,7 @@ class _Unnamed:
 
     def _exists_error(self) -> TargetExists:
         """Return the error for a name that already exists."""
-        return TargetExists(f"{self.path} exists already; choose another name or overwrite it with force")
+        return TargetExists(f"{self.path} exists already; choose another name, or overwrite it: --force, force=True")
 
 
 def temporary_place() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import itertools
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -148,3 +149,11 @@ def test_every_public_name_has_an_example_that_runs() -> None:
 def test_importing_the_package_loads_no_pandas() -> None:
     code = "import sys, sanitize.datasets; sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["raw.csv", "raw.CSV", "raw.parquet", "raw"])
+def test_the_command_writes_what_the_name_says(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["datasets", "titanic", str(tmp_path / name)])
+    runpy.run_module("sanitize.datasets", run_name="__main__")
+    read = pd.read_csv if name.lower().endswith(".csv") else pd.read_parquet
+    assert len(read(tmp_path / name)) == len(datasets.load_titanic())

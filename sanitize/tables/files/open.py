@@ -109,7 +109,7 @@ class Target:
             raise TargetError(f"{path} is a link, so it was not replaced; name the file that it leads to")
         if path.exists():
             if not force:
-                raise TargetExists(f"{path} exists already; choose another name or overwrite it with force")
+                raise TargetExists(f"{path} exists already; choose another name, or overwrite it: --force, force=True")
             if path.is_dir() != as_folder or not (path.is_dir() or stat.S_ISREG(path.stat().st_mode)):
                 kind = "a folder" if as_folder else "a regular file"
                 raise TargetError(f"{path} exists and is not {kind}; it was not replaced")

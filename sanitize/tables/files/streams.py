@@ -258,4 +258,4 @@ class Remote:
     def check_free(self, *, replaces: bool) -> None:
         """Refuse a target that exists already."""
         if not replaces and self.store.get_file_info(self.path).type != FileType.NotFound:
-            raise TargetExists(f"{self.name} exists already; choose another name or overwrite it with force")
+            raise TargetExists(f"{self.name} exists already; choose another name, or overwrite it: --force, force=True")
