@@ -21,7 +21,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 POLICY = ["-p", str(HERE.parent / "survey.toml")]
 # Width and height of the window in CSS pixels: what is seen first.
 WINDOWS = {"report": (1000, 970), "plan": (1000, 920)}
-COLOURS = 32
+COLOURS = 28
 
 
 def pages(folder: Path) -> dict[str, Path]:
