@@ -178,7 +178,7 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
 
 @dataclass(frozen=True)
 class _Tasks:
-    """Engine that runs tasks on Spark, as one row and one partition each, with pickled results."""
+    """Engine that runs tasks on Spark: each is one row in a partition of its own, and returns a pickled result."""
 
     spark: SparkSession
 

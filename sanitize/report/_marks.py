@@ -67,7 +67,7 @@ def worst_pairs(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _times(log_lift: float) -> str:
-    """Round a figure up, as the headline and the limit do, so that nothing looks safer than stated."""
+    """Format a log-lift as times, rounded up as in the headline, so that nothing looks safer than stated."""
     return "∞" if math.isinf(log_lift) else f"{times_up(log_lift)} ×"
 
 

@@ -347,7 +347,7 @@ class LeakageReport(ReportViews):
         return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
 
     def with_confidence(self, confidence: float) -> LeakageReport:
-        """Return the report at another confidence, for the best of several releases that are certified together."""
+        """Return the report with another confidence: that of the best of several releases, which they share."""
         if self._worst is None:
             return replace(self, confidence=confidence)
         worst = replace(self._worst, distributions=replace(self._worst.distributions, confidence=confidence))

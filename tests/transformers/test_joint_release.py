@@ -335,7 +335,7 @@ def test_measure_judges_other_rows_under_the_joint_channel():
         ([("p", Watchdog(public="a", keep_sensitive=True))], {}, InvalidParameter, "'p': leave keep_sensitive"),
         ([("p", Watchdog(public="a", missing="error"))], {}, InvalidParameter, "'p': give missing to JointRelease"),
         ([("p", Watchdog(TIGHT, public="a", confidence=0.9))], {}, InvalidParameter, "leave confidence out"),
-        ([("p", Watchdog(public="a", sensitive="ill"))], {}, ColumnError, "'p' has other sensitive columns"),
+        ([("p", Watchdog(public="a", sensitive="ill"))], {}, ColumnError, "'p' sets sensitive= to other columns"),
         ([("p", Watchdog()), ("q", Watchdog())], {}, ColumnError, "'p' and 'q' both have public=None"),
         ([("p", OptimalRandomResponse(public="a"))], {}, InvalidParameter, "'p' has no budget, and Optimal.*Watchdog"),
         ([("p", RandomizedResponse(public="a"))], {}, InvalidParameter, "'p' has no budget"),

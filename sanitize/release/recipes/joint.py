@@ -150,7 +150,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         bins: dict[str, Bins] = {}
         for name, part in self._with_columns(head, sensitive, keep):
             if part.sensitive is not None and set(select("sensitive", part.sensitive, head)) != set(sensitive):
-                raise ColumnError(f"part {name!r} has other sensitive columns than JointRelease; leave them at None")
+                raise ColumnError(f"part {name!r} sets sensitive= to other columns than JointRelease; leave it out")
             own_sensitive = None if table.features else list(sensitive)
             layouts[name] = part.with_changes(sensitive=own_sensitive).roles(table)
             for column, binning in layouts[name].bins.items():

@@ -163,7 +163,7 @@ class RecordDP(DPGuarantee):
         return f"{words}{beyond}."
 
     def _bounds(self, report: LeakageReport, layout: CellLayout) -> tuple[float, float, str]:
-        """Upper and lower log-ratio of a file's probabilities under one row's sensitive value, and words on δ."""
+        """Bounds on the log-ratio of a file's probabilities under two sensitive values of a row, and a phrase on δ."""
         assert report.budget is not None
         budget, level = as_lift_budget(loosest(report.budget)), 2 * self.eps
         # With a single cell, the symbols reveal nothing about their rows.

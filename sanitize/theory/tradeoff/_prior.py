@@ -177,7 +177,7 @@ class PriorMaximalLeakage(Tradeoff):
         ranked = distributions[:, order]
         vars(self).update(priors=distributions, _order=order, _tails=list(map(cumulative_tails, ranked)))
         if (np.diff(ranked, axis=1) > 0).any():
-            raise InvalidDistribution("priors must be sorted by one common order of the letters (Class II)")
+            raise InvalidDistribution("one order of the letters must sort every prior, most likely first (Class II)")
 
     def product_bound(self, distortion: float, n_records: int) -> float:
         """Leakage of n optimal local channels: n times the local value at D/n [ZB Thm 18.2].

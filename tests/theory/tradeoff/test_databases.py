@@ -189,7 +189,7 @@ def test_bad_priors_are_refused(made, prior) -> None:
     ("call", "wrong", "said"),
     [
         (lambda: td.RecordsDP([]), InvalidDistribution, "at least one record"),
-        (lambda: td.PriorMaximalLeakage([[0.7, 0.3], [0.4, 0.6]]), InvalidDistribution, "one common order"),
+        (lambda: td.PriorMaximalLeakage([[0.7, 0.3], [0.4, 0.6]]), InvalidDistribution, "one order of the letters"),
         (lambda: td.PriorMaximalLeakage([[0.7, 0.3], [1.0]]), InvalidDistribution, "one distribution .* or several"),
         (lambda: td.PriorMaximalLeakage([0.7, 0.3]).product_bound(0.1, 0), InvalidParameter, "n_records must"),
         (lambda: td.DatabaseIdentifiability([0.2, 0.3, 0.5], 2), InvalidDistribution, "n_records entries"),
