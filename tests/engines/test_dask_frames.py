@@ -98,7 +98,7 @@ def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were
 
     monkeypatch.setattr(_Tasks, "run", noted)
     for error, words, given in (
-        (LedgerExceeded, "1 release", {}),
+        (LedgerExceeded, "1 recorded release", {}),
         (InvalidParameter, "same key or seed", {"key": KEY}),
     ):
         ran.clear()

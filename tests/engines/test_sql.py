@@ -410,7 +410,7 @@ def test_the_channel_of_the_counts_is_that_of_the_table(loaded, people):
         ('rows = "shuffle"', 'ledger = "ledger"', "SQL cannot use units"),
         ("age = [18, 30, 45.5, 65.1, 90]", 'age = "year"', "text in a view"),
         ('keep = ["owner"]', 'keep = ["n_rows"]', "n_rows"),
-        ("[channel.bins]\nage = [18, 30, 45.5, 65.1, 90]", 'mechanism = "latent-classes"', "whole"),
+        ("[channel.bins]\nage = [18, 30, 45.5, 65.1, 90]", 'mechanism = "latent-classes"', "cannot generate rows"),
     ],
 )
 def test_a_policy_that_counts_cannot_carry_out_is_refused(old, new, words):
