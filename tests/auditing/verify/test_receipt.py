@@ -297,7 +297,7 @@ def test_what_a_saved_channel_released_is_drawn_again(place):
     found = verify_file(files[0], place / "other.parquet", tight, receipt=place / "own" / "r")
     assert failed(found) == ["design"], found.to_text()
     for settings in ({}, {"receipt": place / "own" / "r", "statement": place / "none.json"}):
-        with pytest.raises(InvalidParameter, match="drawn again by its receipt"):
+        with pytest.raises(InvalidParameter, match="is verified by its receipt"):
             verify_file(*files, saved, **settings)
 
 
