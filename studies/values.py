@@ -4,9 +4,9 @@
 
 The name of a symbol lists a group that the exact counts made, and one row may change it. So each symbol is written as a
 public value, drawn by how often rows behind it have one; of rare combinations, which are pooled, as the others have.
-Information kept before that draw and after it, as a share of the entropy of the public columns; of a response also what
-a draw keeps that was chosen to keep the most, among those which leave each value as frequent as it is and write no
-value that the symbol excludes. Ascent from the draw that is made: a larger maximum elsewhere may be missed.
+The figures are the information kept before that draw and after it, as a share of the entropy of the public columns. For
+a response, a third figure is kept by the best draw that an ascent from this draw finds, among the draws that leave each
+value as frequent as it is and write no value that the symbol excludes. A larger maximum elsewhere may be missed.
 """
 
 from __future__ import annotations

@@ -269,7 +269,7 @@ class _Unnamed:
                 try:
                     self._link(self.path)
                 except FileExistsError:
-                    raise self._exists_error() from None
+                    raise exists_error(self.path) from None
         self.has_name = True
 
     def give_back(self) -> None:
@@ -344,7 +344,7 @@ class _Unnamed:
             else:
                 return
         if not self.replaces:
-            raise self._exists_error()
+            raise exists_error(self.path)
         self.old = hidden_name(self.path, "old")
         os.replace(self.path, self.old)
         try:
@@ -354,9 +354,10 @@ class _Unnamed:
             os.replace(self.old, self.path)
             raise
 
-    def _exists_error(self) -> TargetExists:
-        """Return the error for a name that already exists."""
-        return TargetExists(f"{self.path} exists already; choose another name, or overwrite it: --force, force=True")
+
+def exists_error(name: object) -> TargetExists:
+    """Return the error for an output that already exists."""
+    return TargetExists(f"{name} exists already; choose another name, or overwrite it: --force, force=True")
 
 
 def temporary_place() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -17,10 +18,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import sanitize as sz
 from sanitize.core.budgets import LiftBudget
 from sanitize.engines import sql
-from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, PolicyError
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, PolicyError, ReleaseWarning
 from sanitize.release.classes import UNIT, ClassPartition
 from sanitize.release.saved import Receipt, SavedRelease
-from sanitize.transformers import LatentClassRelease
+from sanitize.transformers import LatentClassRelease, SubsetMerging
 
 BUDGET = sz.LiftBudget(at_most=1.5, at_least=0.5)
 KEY = bytes(range(32))
@@ -394,3 +395,17 @@ def test_at_most_a_twentieth_of_a_hundred_certificates_are_violated(name):
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(("kind", "n_warnings"), [(LatentClassRelease, 1), (SubsetMerging, 0)])
+def test_a_target_beside_generated_rows_warns(kind, n_warnings):
+    """It no longer belongs to them; next to columns of each row it does, and without one there is nothing to say."""
+    made = kind(BUDGET, sensitive="ill", public=["town"], random_state=0)
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always", ReleaseWarning)
+        made.fit(DF, np.arange(len(DF)) % 2)
+    assert sum("y does not belong to generated rows" in str(note.message) for note in noted) == n_warnings
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always", ReleaseWarning)
+        made.fit(DF)
+    assert not any("y does not belong" in str(note.message) for note in noted)

@@ -242,17 +242,3 @@ def test_other_rows_other_secrets_and_estimators_that_are_gone_are_no_second_rel
     del one
     gc.collect()
     quiet(noisy().fit_transform, DF)
-
-
-@pytest.mark.parametrize(("kind", "n_warnings"), [(LatentClassRelease, 1), (SubsetMerging, 0)])
-def test_a_target_beside_generated_rows_warns(kind, n_warnings):
-    """It no longer belongs to them; next to columns of each row it does, and without one there is nothing to say."""
-    made = kind(LiftBudget(lower=1.0, upper=0.7), sensitive="rich", public=X, random_state=0)
-    with warnings.catch_warnings(record=True) as noted:
-        warnings.simplefilter("always", ReleaseWarning)
-        made.fit(DF, np.arange(len(DF)) % 2)
-    assert sum("y does not belong to generated rows" in str(note.message) for note in noted) == n_warnings
-    with warnings.catch_warnings(record=True) as noted:
-        warnings.simplefilter("always", ReleaseWarning)
-        made.fit(DF)
-    assert not any("y does not belong" in str(note.message) for note in noted)

@@ -23,7 +23,7 @@ _ROUNDS, _SETTLED = 60, 5e-4
 _TRIAL = 8
 # Columns of many groups would determine the classes alone, so log-chances are divided by this power of the entropy of
 # their column. The second number is the least entropy, in nats, to divide by.
-# A certified channel tells few classes apart: they serve more columns if all count more evenly. Without a certificate
+# A certified channel distinguishes few classes: they serve more columns if all count more evenly. Without a certificate
 # columns of many groups lose more by it than others gain.
 _EVEN, _CERTIFIED_EVEN, _LEAST_ENTROPY = 0.35, 0.7, 0.05
 # Logarithms are rounded to this step, so that the last digits of sums decide nothing.

@@ -17,10 +17,10 @@ from typing import Any, BinaryIO, TypeAlias, TypeGuard, cast
 
 import pyarrow as pa
 
-from sanitize._util.outputs import NAME_CHARACTERS, Outputs, outputs, temporary_place, writing
+from sanitize._util.outputs import NAME_CHARACTERS, Outputs, exists_error, outputs, temporary_place, writing
 from sanitize._util.progress import begin
 from sanitize._util.system import HAS_LOCKS, take_lock
-from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError, TargetExists
+from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
 from sanitize.tables.files.csv import CSV_SUFFIXES, CsvSource, is_text_file
 from sanitize.tables.files.description import TableDescription
 from sanitize.tables.files.parquet import ParquetSource
@@ -109,7 +109,7 @@ class Target:
             raise TargetError(f"{path} is a link, so it was not replaced; name the file that it leads to")
         if path.exists():
             if not force:
-                raise TargetExists(f"{path} exists already; choose another name, or overwrite it: --force, force=True")
+                raise exists_error(path)
             if path.is_dir() != as_folder or not (path.is_dir() or stat.S_ISREG(path.stat().st_mode)):
                 kind = "a folder" if as_folder else "a regular file"
                 raise TargetError(f"{path} exists and is not {kind}; it was not replaced")

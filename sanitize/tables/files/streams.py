@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, LocalFileSystem
 
-from sanitize._util.outputs import temporary_place, writing
-from sanitize.errors import SanitizeError, SourceError, TargetExists
+from sanitize._util.outputs import exists_error, temporary_place, writing
+from sanitize.errors import SanitizeError, SourceError
 from sanitize.tables.columns import as_arrow
 from sanitize.tables.files.parquet import is_text, read_footer
 from sanitize.tables.files.source import Source, reading
@@ -258,4 +258,4 @@ class Remote:
     def check_free(self, *, replaces: bool) -> None:
         """Refuse a target that exists already."""
         if not replaces and self.store.get_file_info(self.path).type != FileType.NotFound:
-            raise TargetExists(f"{self.name} exists already; choose another name, or overwrite it: --force, force=True")
+            raise exists_error(self.name)
