@@ -6,6 +6,7 @@ NumPy or a Parquet file. Missing (None, NaN, NA, NaT) is one symbol; -0.0 is 0.0
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -21,6 +22,8 @@ ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
 
 MISSING = -1
 UNSEEN = -2
+# Nanoseconds of a unit of time.
+NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def _is_narrow_decimal(dtype: pa.DataType) -> bool:
@@ -42,26 +45,26 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
         # Arrow cannot take rows from views.
         if pa.types.is_run_end_encoded(values.type):
             return pc.run_end_decode(values)
-        return values.cast(_plain_type(values.type, name)) if is_view(values.type) else values
+        return values.cast(check_type(values.type, name)) if is_view(values.type) else values
     dtype = getattr(values, "dtype", None)
     if str(dtype) == "Object":  # polars would pass pointers
         raise _kinds_error(name)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         values = values.astype(dtype.newbyteorder("="))
-    try:
-        if (plain := convert_to_arrow(values)) is not None:
-            return plain
-        if type(values).__module__.partition(".")[0] in {"pandas", "numpy"} or not hasattr(values, "to_arrow"):
-            array = pa.array(values, from_pandas=True)
-        else:
+    array = None
+    with contextlib.suppress(pa.ArrowException, TypeError, ValueError, ArithmeticError):  # they quote a value
+        array = convert_to_arrow(values)
+        if (
+            array is None
+            and not type(values).__module__.startswith(("pandas", "numpy"))
+            and hasattr(values, "to_arrow")
+        ):
             array = values.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):
-        # The cause quotes a value of the column, so it is dropped.
-        array = None
-    if array is None:
-        raise _kinds_error(name)
+        elif array is None:
+            array = pa.array(values, from_pandas=True)
     # A column that Arrow reads as bytes may also contain text.
-    if pa.types.is_binary(array.type) and dtype in (None, object) and any(isinstance(v, str) for v in values):
+    is_object = dtype in (None, object)
+    if array is None or (pa.types.is_binary(array.type) and is_object and any(isinstance(v, str) for v in values)):
         raise _kinds_error(name)
     return array
 
@@ -82,11 +85,6 @@ def value_type(dtype: pa.DataType) -> pa.DataType:
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
-def is_number_type(dtype: pa.DataType) -> bool:
-    """Return whether values of a type are numbers."""
-    return _kind(dtype) == "number"
-
-
 def _kinds_error(name: str) -> ColumnError:
     return ColumnError(
         f"column {name!r} mixes kinds of values (for example text and numbers) or holds objects; "
@@ -95,15 +93,13 @@ def _kinds_error(name: str) -> ColumnError:
     )
 
 
-def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
+def check_type(dtype: pa.DataType, name: str) -> pa.DataType:
     """Return the type that stores a column's distinct values; refuse types without order or equality."""
     types = pa.types
     if isinstance(dtype, pa.BaseExtensionType):
-        return _plain_type(dtype.storage_type, name)
-    if types.is_dictionary(dtype):
-        return _plain_type(dtype.value_type, name)
-    if types.is_run_end_encoded(dtype):
-        return _plain_type(dtype.value_type, name)
+        return check_type(dtype.storage_type, name)
+    if types.is_dictionary(dtype) or types.is_run_end_encoded(dtype):
+        return check_type(dtype.value_type, name)
     if types.is_large_string(dtype) or types.is_string_view(dtype):
         return pa.string()
     if types.is_large_binary(dtype) or types.is_binary_view(dtype):
@@ -124,13 +120,8 @@ def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
 def cast_values(values: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Cast values to another type of their kind, including doubles near zero to narrow decimals, as Arrow cannot."""
     if _is_narrow_decimal(dtype) and pa.types.is_floating(values.type):
-        values = values.cast(_plain_type(dtype, ""))
+        values = values.cast(check_type(dtype, ""))
     return values.cast(dtype)
-
-
-def check_type(dtype: pa.DataType, name: str) -> None:
-    """Refuse nested and interval types before any of their data is read."""
-    _plain_type(dtype, name)
 
 
 def get_column(table: Mapping[str, Any], name: str) -> Any:
@@ -145,7 +136,7 @@ def get_column(table: Mapping[str, Any], name: str) -> Any:
 
 def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
     """Convert a column to one dictionary array, whose dictionary may have repeated, null, NaN and unused values."""
-    plain = _plain_type(column.type, name)
+    plain = check_type(column.type, name)
     column = hashable_storage(column)
     if pa.types.is_null(plain):
         return pa.DictionaryArray.from_arrays(pa.nulls(len(column), pa.int32()), pa.array([], pa.null()))
@@ -155,13 +146,7 @@ def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
         _check_indices(column, name)
         if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow cannot unify them
             column = column.cast(column.type.value_type).dictionary_encode()
-        chunks = column.unify_dictionaries().chunks
-        if not chunks:
-            return pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], plain))
-        indices = [_indices(chunk) for chunk in chunks]
-        codes = indices[0] if len(chunks) == 1 else np.concatenate(indices)
-        missing = codes == MISSING if any(chunk.indices.null_count for chunk in chunks) else None
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=missing), chunks[0].dictionary, safe=False)
+        column = column.unify_dictionaries().combine_chunks()
     return column
 
 
@@ -186,7 +171,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
     """
     encoded = as_dictionary(column, name)
     _check_indices(encoded, name)
-    values, codes, plain = encoded.dictionary, _indices(encoded), _plain_type(column.type, name)
+    values, codes, plain = encoded.dictionary, _indices(encoded), check_type(column.type, name)
     if pa.types.is_string(plain):
         try:
             values.validate(full=True)
@@ -201,30 +186,21 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
         values = pc.if_else(pc.equal(values, pa.scalar(0, plain)), pa.scalar(0, plain), values)
     used = np.zeros(len(values) + 1, bool)
     used[codes] = True
-    used = used[:-1]
-    if (
-        used.all()
-        and not values.null_count
-        and (distinct := values.dictionary_encode())
-        and len(distinct.dictionary) == len(values)
-    ):
-        return values, codes
     # Duplicate, null and NaN values of the dictionary are merged, and unused values are left out.
-    used_values = values.filter(pa.array(used)).dictionary_encode()
+    used_values = values.filter(pa.array(used[:-1])).dictionary_encode()
+    if len(used_values.dictionary) == len(values):
+        return values, codes
     renumber = np.full(len(values) + 1, MISSING, np.int32)
-    renumber[:-1][used] = _indices(used_values)
+    renumber[:-1][used[:-1]] = _indices(used_values)
     return used_values.dictionary, renumber[codes]
 
 
 def hashable_storage(column: ArrowColumn) -> ArrowColumn:
     """Convert a column to a type that Arrow can deduplicate: extensions to storage types, narrow types to wider."""
     if isinstance(column.type, pa.BaseExtensionType):
-        if isinstance(column, pa.ChunkedArray):
-            chunks = [chunk.storage for chunk in column.chunks]
-            return hashable_storage(pa.chunked_array(chunks, column.type.storage_type))
-        return hashable_storage(column.storage)
+        return hashable_storage(column.cast(column.type.storage_type))
     if any(is_type(column.type) for is_type in _WITHOUT_DICTIONARIES):
-        return column.cast(_plain_type(column.type, ""))
+        return column.cast(check_type(column.type, ""))
     return column
 
 
@@ -244,13 +220,7 @@ def _check_indices(column: ArrowColumn, name: str) -> None:
 
 
 def _indices(chunk: pa.DictionaryArray) -> NDArray[np.int32]:
-    indices = chunk.indices
-    if indices.null_count:
-        indices = indices.fill_null(0) if len(chunk.dictionary) else indices.cast(pa.int64()).fill_null(0)
-        codes = indices.to_numpy(zero_copy_only=False).astype(np.int32)
-        codes[chunk.indices.is_null().to_numpy(zero_copy_only=False)] = MISSING
-        return codes
-    return indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    return chunk.indices.cast(pa.int32()).fill_null(MISSING).to_numpy(zero_copy_only=False)
 
 
 def ascending(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int32]]:
@@ -295,10 +265,15 @@ def python_values(values: pa.Array, name: str) -> list[Any]:
     return result
 
 
+def is_number_type(dtype: pa.DataType) -> bool:
+    """Return whether values of a type are numbers."""
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
+
+
 def _kind(dtype: pa.DataType) -> str:
     """Kind of a type; only values of the same kind can be equal."""
     types = pa.types
-    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
+    if is_number_type(dtype):
         return "number"
     if types.is_binary(dtype) or types.is_fixed_size_binary(dtype):
         return "bytes"
@@ -313,15 +288,11 @@ def _kind(dtype: pa.DataType) -> str:
 def comparable(values: pa.Array) -> list[Any]:
     """Convert values of one kind to Python values with the same equality, and with hashes that agree with it."""
     types = pa.types
-    if types.is_date32(values.type):
-        # Milliseconds of a day.
-        return [day if day is None else day * 86_400_000 for day in values.cast(pa.int32()).to_pylist()]
-    if types.is_date64(values.type):
-        return values.cast(pa.int64()).to_pylist()
-    if types.is_timestamp(values.type) or types.is_time(values.type) or types.is_duration(values.type):
-        scale = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[values.type.unit]
+    if types.is_date(values.type):
+        return values.cast(pa.date64()).cast(pa.int64()).to_pylist()
+    if types.is_temporal(values.type):
         whole = values.cast(pa.int32()) if types.is_time32(values.type) else values
-        return [number * scale for number in whole.cast(pa.int64()).to_pylist()]
+        return [number * NANOSECONDS[values.type.unit] for number in whole.cast(pa.int64()).to_pylist()]
     return values.to_pylist()
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sanitize._util.checks import Mask
 from sanitize.errors import ColumnError
-from sanitize.tables.columns import ArrowColumn, ascending, hashable_storage, value_type
+from sanitize.tables.columns import NANOSECONDS, ArrowColumn, ascending, check_type, hashable_storage, is_number_type
 
 
 def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
@@ -42,19 +42,8 @@ def decode_dictionary(arrow: ArrowColumn) -> ArrowColumn:
 
 def is_ordered(dtype: pa.DataType, name: str) -> bool:
     """Return whether values of a type are numbers, dates or times; nested types are refused."""
-    types = pa.types
-    if isinstance(dtype, pa.BaseExtensionType):
-        dtype = dtype.storage_type
-    dtype = value_type(dtype)
-    if types.is_nested(dtype) or types.is_interval(dtype):
-        raise ColumnError(f"column {name!r} is nested; flatten it into plain columns or leave it out", name)
-    return bool(
-        types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype) or types.is_temporal(dtype)
-    )
-
-
-# Nanoseconds of a unit of time.
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+    dtype = check_type(dtype, name)
+    return is_number_type(dtype) or bool(pa.types.is_temporal(dtype))
 
 
 def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
@@ -66,16 +55,13 @@ def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
         unit = "ms" if types.is_date(dtype) else dtype.unit
         counted = pa.timestamp("ms") if types.is_date(dtype) else pa.int32() if types.is_time32(dtype) else dtype
         try:
-            column = pc.multiply_checked(column.cast(counted).cast(pa.int64()), _NANOSECONDS[unit])
+            column = pc.multiply_checked(column.cast(counted).cast(pa.int64()), NANOSECONDS[unit])
         except pa.ArrowInvalid:
             raise ColumnError(
                 f"column {name!r} holds dates beyond the years 1677 to 2262; write them as numbers or text", name
             ) from None
-    elif types.is_decimal(column.type) or types.is_float16(column.type):
-        column = column.cast(pa.float64())
-    if types.is_floating(column.type):
-        numbers = np.asarray(column).astype(np.float64, copy=False)
+    elif types.is_decimal(dtype) or types.is_floating(dtype):
+        numbers = np.asarray(column.cast(pa.float64()))
         return numbers, np.isnan(numbers)
     missing = np.asarray(pc.is_null(column))
-    whole = pc.fill_null(column, 0) if column.null_count else column
-    return np.asarray(whole), missing
+    return np.asarray(pc.fill_null(column, 0)), missing

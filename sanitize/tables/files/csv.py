@@ -24,7 +24,7 @@ import pyarrow.csv
 from sanitize.errors import ColumnError, SourceError, in_words
 from sanitize.tables.files.csv_stream import CheckedBytes, lacks_header
 from sanitize.tables.files.description import DATES, NUMBERS, TableDescription, is_dated
-from sanitize.tables.files.inference import ColumnReader, TextSurvey, as_date, choose_signs, date_order, survey_columns
+from sanitize.tables.files.inference import ColumnReader, TextSurvey, choose_signs, date_order
 from sanitize.tables.files.source import (
     AS_STORED,
     BATCH_ROWS,
@@ -36,7 +36,7 @@ from sanitize.tables.files.source import (
     partition_schema,
     reading,
 )
-from sanitize.tables.files.spelling import ISO, Spelling, usual_marks
+from sanitize.tables.files.spelling import ISO, Spelling
 from sanitize.tables.files.streams import Spool
 from sanitize.tables.files.unpack import open_unpacked
 
@@ -101,9 +101,11 @@ class CsvSource(Source):
         stamps = tuple(map(file_stamp, files if spool is None else ()))
         table = cls(path, files, pa.schema([]), stamps, (), spool, TableDescription.coerce(description))
         table = table._with_dialect(infers_header=infers_header)
-        header = table._names(files[0])
-        for file in files[1:]:
-            check_same_columns(file, table._names(file), files[0], header)
+        header: list[str] = []
+        for file in files:
+            with table._bytes(file) as raw:
+                header = header or raw.names
+                check_same_columns(file, raw.names, files[0], header)
         partitions = partition_schema(path, files, header)
         fields = [pa.field(name, pa.string()) for name in header]
         table = replace(table, schema=pa.schema([*fields, *partitions]), partitions=tuple(partitions.names))
@@ -129,9 +131,8 @@ class CsvSource(Source):
         if absent := [name for name in types if name not in self.schema.names]:
             raise self.absent(absent)
         numbers = [name for name, kind in types.items() if kind in NUMBERS]
-        table = self._with_numbers_read(numbers) if numbers else self
         dates = {name: None if kind in DATES else kind for name, kind in types.items() if is_dated(kind)}
-        table = table._with_dates_read(dates) if dates else table
+        table = self._with_numbers_read(numbers)._with_dates_read(dates)
         marks = self.description.missing or ()
         trims = (self.description.delimiter or "").endswith(" ")
         if marks or trims:
@@ -145,48 +146,46 @@ class CsvSource(Source):
         times = Counter(self.schema.names)
         once = [field for field in self.schema if times[field.name] == 1 and field.name not in self.partitions]
         texts = [field.name for field in once if pa.types.is_string(field.type)]
-        table, required = self, [name for name in texts if name in numbers.columns]
-        if required:
-            table = table._with_numbers_read(required)
-        dated = {name: None for name in texts if name in numbers.dates}
-        if dated:
-            # Releases of tuples read ISO 8601 dates as text; releases of whole tables read them as dates.
-            table = table._with_dates_read(dated, where_iso=numbers.is_inferred is not None)
+        required = [name for name in texts if name in numbers.columns]
+        dated = dict.fromkeys(name for name in texts if name in numbers.dates)
+        # Releases of tuples read ISO 8601 dates as text; releases of whole tables read them as dates.
+        table = self._with_numbers_read(required)._with_dates_read(dated, where_iso=numbers.is_inferred is not None)
+        if numbers.is_inferred is None:
+            return table
         free = [name for name in texts if name not in (*required, *dated, *self.description.types)]
-        wanted = [name for name in free if numbers.is_inferred is not None and numbers.is_inferred(name)]
-        return table.reading(table.infer_types(wanted)[1]) if wanted else table
+        return table.reading(table.infer_types([name for name in free if numbers.is_inferred(name)])[1])
 
     def infer_types(self, columns: Collection[str]) -> tuple[TableDescription, dict[str, ColumnReader]]:
         """Infer the decimal sign and missing marks of some text columns, and readers of their numbers and dates."""
-        surveys = self._surveys(columns)
-        description, delimiter = self.description, self.description.delimiter or ","
-        signs = choose_signs(surveys.values(), delimiter, description.decimal, description.thousands)
-        order, readers, marks = date_order(surveys.values(), delimiter), {}, set(description.missing or ())
+        surveys, marks = self._surveys(dict.fromkeys(columns)), set(self.description.missing or ())
+        signs, order = choose_signs(surveys.values(), self.description), date_order(surveys.values(), self.description)
+        readers, number_signs = {}, {}
         for name, survey in surveys.items():
-            missing_marks = usual_marks({*survey.marks, *(description.missing or ())})
-            reader = as_date(survey, order, missing_marks)
+            reader = survey.as_date(order)
             if reader is None and survey.may_be(signs):
-                reader = survey.as_number(signs, missing_marks)
+                reader, number_signs = survey.as_number(signs), {"decimal": signs[0], "thousands": signs[1]}
             if reader is not None:
                 readers[name] = reader
                 marks |= survey.marks
-        has_numbers = any(not reader.form for reader in readers.values())
-        number_signs = {"decimal": signs[0], "thousands": signs[1]} if has_numbers else {}
-        return description.with_changes(missing=usual_marks(marks), **number_signs), readers
+        return self.description.with_changes(missing=tuple(sorted(marks)), **number_signs), readers
 
-    def _surveys(self, columns: Collection[str]) -> dict[str, TextSurvey]:
-        return survey_columns(columns, self._batches(list(columns)), self.description.missing)
+    def _surveys(self, forms: Mapping[str, str | None]) -> dict[str, TextSurvey]:
+        """Survey the texts of some columns, each with a format of dates in addition to the usual ones, or None."""
+        surveys = {name: TextSurvey(self.description.missing) for name in forms}
+        for name, form in forms.items():
+            surveys[name].dates.update({} if form is None else {form: None})
+        for batch in self._batches(list(forms)) if forms else ():
+            for name, survey in surveys.items():
+                survey.add(batch[name].dictionary)
+        return surveys
 
     def _with_numbers_read(self, columns: Collection[str]) -> CsvSource:
         """Return the same source with some columns read as numbers; refuse columns that are not."""
-        description, surveys, readers = self.description, self._surveys(columns), {}
-        signs = choose_signs(surveys.values(), description.delimiter or ",", description.decimal, description.thousands)
-        for name, survey in surveys.items():
-            reader = survey.as_number(signs, usual_marks({*survey.marks, *(description.missing or ())}))
-            if reader is None:
-                raise _unfit(name)
-            readers[name] = reader
-        return self.reading(readers)
+        surveys = self._surveys(dict.fromkeys(columns))
+        signs = choose_signs(surveys.values(), self.description)
+        if unfit := [name for name, survey in surveys.items() if signs not in survey.signs]:
+            raise _unfit(unfit[0])
+        return self.reading({name: survey.as_number(signs) for name, survey in surveys.items()})
 
     def _with_dates_read(self, forms: Mapping[str, str | None], *, where_iso: bool | None = None) -> CsvSource:
         """Return the same source with some columns read as dates, in a given format or any.
@@ -194,26 +193,15 @@ class CsvSource(Source):
         All columns must be dates, unless ``where_iso`` says whether to read those in the form of ISO 8601: then columns
         that are not dates stay text.
         """
-        description, surveys, readers = self.description, self._surveys(list(forms)), {}
-        order = date_order(surveys.values(), description.delimiter or ",")
+        surveys, readers = self._surveys(forms), {}
+        order = date_order(surveys.values(), self.description)
         for name, form in forms.items():
-            survey, marks = surveys[name], usual_marks({*surveys[name].marks, *(description.missing or ())})
-            reader = as_date(survey, order if form is None else [form], marks)
-            if reader is None and form is not None:
-                reader = self._read_form(name, form, marks)
+            reader = surveys[name].as_date(order, form)
             if reader is None and where_iso is None:
                 raise _unfit(name, is_date=True)
             if reader is not None and (where_iso is not False or reader.form != ISO):
                 readers[name] = reader
         return self.reading(readers)
-
-    def _read_form(self, name: str, form: str, marks: tuple[str, ...]) -> ColumnReader | None:
-        """Read dates in a format that is not among the usual ones; None if a text does not match the format."""
-        dtype = pa.timestamp("us") if "%H" in form else pa.date32()
-        survey = TextSurvey(self.description.missing, dates={form: dtype})
-        for batch in self._batches([name]):
-            survey.add(batch[name].dictionary)
-        return ColumnReader(dtype, Spelling(missing=marks), form) if survey.dates else None
 
     def reading(self, readers: Mapping[str, ColumnReader]) -> CsvSource:
         """Return the same source with readers for more columns."""
@@ -257,9 +245,9 @@ class CsvSource(Source):
             first = {name: place for place, name in reversed(list(enumerate(stored)))}
             places = [first[name] for name in columns] or [0]
             names = [f"c{j}" for j in range(len(stored))]
-            readers = {j: self.readers[stored[j]] for j in places if stored[j] in self.readers}
-            native = {f"c{j}": reader.dtype for j, reader in readers.items() if reader.is_native}
-            types = {f"c{j}": native.get(f"c{j}", pa.dictionary(pa.int32(), pa.string())) for j in places}
+            readers = [self.readers.get(stored[j]) for j in places]
+            dictionary = pa.dictionary(pa.int32(), pa.string())
+            types = [reader.dtype if reader and reader.is_native else dictionary for reader in readers]
             with _parsing(file, raw):
                 reader = pa.csv.open_csv(
                     pa.PythonFile(raw.lend(), mode="r"),
@@ -270,7 +258,7 @@ class CsvSource(Source):
                     ),
                     convert_options=pa.csv.ConvertOptions(
                         include_columns=[f"c{j}" for j in places],
-                        column_types=types,
+                        column_types={f"c{j}": dtype for j, dtype in zip(places, types, strict=True)},
                         null_values=[""],
                         strings_can_be_null=True,
                         quoted_strings_can_be_null=False,
@@ -282,30 +270,12 @@ class CsvSource(Source):
                         batch = next(reader, None)
                     if batch is None:
                         break
-                    yield self._values(batch, columns, readers, places) if columns else batch.select([])
+                    yield _read_values(batch, columns, readers) if columns else batch.select([])
             finally:
                 reader.close()
                 del reader  # a propagating error would keep the lent blocks
             raw.check()
             raw.check_quotes()
-
-    def _values(
-        self, batch: pa.RecordBatch, columns: Sequence[str], readers: Mapping[int, ColumnReader], places: Sequence[int]
-    ) -> pa.RecordBatch:
-        """Convert a batch of texts to values, in the order of the columns."""
-        arrays = []
-        for column, name, place in zip(batch.columns, columns, places, strict=True):
-            reader = readers.get(place)
-            try:
-                arrays.append(column if reader is None or reader.is_native else reader.read(column))
-            except pa.ArrowInvalid:
-                raise _unfit(name, is_date=bool(reader and reader.form)) from None
-        return pa.RecordBatch.from_arrays(arrays, list(columns))
-
-    def _names(self, file: Path) -> list[str]:
-        """Names of the columns in a file."""
-        with self._bytes(file) as raw:
-            return raw.names
 
     @contextlib.contextmanager
     def _bytes(self, file: Path) -> Iterator[CheckedBytes]:
@@ -316,6 +286,19 @@ class CsvSource(Source):
             yield stack.enter_context(
                 CheckedBytes(raw, file.name, description.delimiter, has_header=description.header is not False)
             )
+
+
+def _read_values(
+    batch: pa.RecordBatch, columns: Sequence[str], readers: Sequence[ColumnReader | None]
+) -> pa.RecordBatch:
+    """Convert a batch of texts to values."""
+    arrays = []
+    for column, name, reader in zip(batch.columns, columns, readers, strict=True):
+        try:
+            arrays.append(column if reader is None or reader.is_native else reader.read(column))
+        except pa.ArrowInvalid:
+            raise _unfit(name, is_date=bool(reader and reader.form)) from None
+    return pa.RecordBatch.from_arrays(arrays, list(columns))
 
 
 @contextlib.contextmanager
@@ -333,12 +316,11 @@ def _parsing(file: Path, raw: CheckedBytes) -> Iterator[None]:
             f"{file.name} has a row of {shape[2]} fields where its header has {shape[1]}; mend it, remove lines above "
             "the header, or quote the fields that hold commas or line breaks"
         )
-    column = re.search(r"In CSV column #(\d+)", message)
-    name = raw.names[int(column[1])] if column else None
-    if name is not None and "UTF8" in message:
+    if column := re.search(r"In CSV column #(\d+)", message):
+        name = raw.names[int(column[1])]
+        if "UTF8" not in message:
+            raise _unfit(name)
         raise ColumnError(f"column {name!r} holds text that is not valid UTF-8; convert the file to UTF-8 first", name)
-    if name is not None:
-        raise _unfit(name)
     if "straddl" in message:
         raise SourceError(
             f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or a quote that is never closed"

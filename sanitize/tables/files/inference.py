@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize.tables.files.description import TableDescription
 from sanitize.tables.files.spelling import (
     DATE_FORMATS,
     ISO,
     Spelling,
     all_match,
     date_type,
+    date_types,
     is_mark,
     parse_dates,
     plain_signs,
@@ -87,13 +89,13 @@ class TextSurvey:
     signs : dict
         For each pair of signs under which all other texts are numbers: whether all are whole.
     dates : dict
-        For each format in which all other texts are dates: their type.
+        For each format in which all other texts are dates: their type; None before the first text.
     """
 
     listed: tuple[str, ...] | None = None
     marks: set[str] = field(default_factory=set)
     signs: dict[tuple[str, str], bool] = field(default_factory=lambda: dict.fromkeys(_SIGNS, True))
-    dates: dict[str, pa.DataType] | None = None
+    dates: dict[str, pa.DataType | None] = field(default_factory=lambda: dict.fromkeys((ISO, *DATE_FORMATS)))
     is_filled: bool = False
     is_padded: bool = False
     is_whole: bool = True
@@ -109,8 +111,7 @@ class TextSurvey:
         usual = is_mark(texts) if self.listed is None else pc.is_in(texts, pa.array(self.listed, pa.string()))
         self.marks.update(texts.filter(pc.and_not(usual, blank)).to_pylist())
         values = texts.filter(pc.invert(pc.or_(usual, blank)))
-        if self.is_native and (self.marks or len(values) < len(texts)):
-            self.is_native = False
+        self.is_native = self.is_native and not self.marks and len(values) == len(texts)
         if len(values):
             self.is_filled = True
             self._look_for_dates(values)
@@ -121,18 +122,25 @@ class TextSurvey:
         is_long = self.signs.get(signs, False) and self.n_digits > _MOST_DIGITS
         return self.is_filled and signs in self.signs and not self.is_padded and not is_long
 
-    def date_form(self) -> list[str]:
-        """Date formats that all texts of the column match."""
-        return list(self.dates or ()) if self.is_filled else []
+    @property
+    def _missing(self) -> tuple[str, ...]:
+        """Marks of missing values, in an order that does not depend on the rows."""
+        return tuple(sorted({*self.marks, *(self.listed or ())}))
 
-    def as_number(self, signs: tuple[str, str], marks: tuple[str, ...]) -> ColumnReader | None:
-        """Converter from the texts to numbers; None if a text is not a number."""
-        if signs not in self.signs:
+    def as_date(self, order: Iterable[str], form: str | None = None) -> ColumnReader | None:
+        """Converter from the texts to dates in a given format, or in the first that fits; None if no format fits."""
+        if form is None and self.is_filled:
+            form = next((form for form in order if form in self.dates), None)
+        if form not in self.dates:
             return None
+        return ColumnReader(self.dates[form] or date_types(form)[0], Spelling(missing=self._missing), form)
+
+    def as_number(self, signs: tuple[str, str]) -> ColumnReader:
+        """Converter from the texts to numbers in these signs, which must be among ``signs``."""
         whole = self.signs[signs] and self.n_digits <= _MOST_DIGITS
         native = self.is_native and signs[0] == "." and (self.is_whole or not whole)
         dtype = pa.int64() if whole and self.is_filled else pa.float64()
-        return ColumnReader(dtype, Spelling(*signs, marks), is_native=native)
+        return ColumnReader(dtype, Spelling(*signs, self._missing), is_native=native)
 
     def _look_for_numbers(self, texts: pa.Array) -> None:
         if not self.signs:
@@ -151,53 +159,31 @@ class TextSurvey:
         }
 
     def _look_for_dates(self, texts: pa.Array) -> None:
-        forms = (ISO, *DATE_FORMATS) if self.dates is None else tuple(self.dates)
-        types, self.dates = self.dates or {}, {}
-        for form in forms:
-            if date_type(texts[:3], form) is None:
+        types, self.dates = self.dates, {}
+        for form, widest in types.items():
+            # Numbers of eight digits are likely to be dates only if they are of our time.
+            if form == _DAY and not all_match(texts, r"^\s*(1[89]|20)[0-9]{6}\s*$"):
                 continue
-            dtype = date_type(texts, form, types.get(form))
-            if dtype is not None and not (form == _DAY and not _is_of_our_time(texts)):
+            # A few texts exclude most formats.
+            if date_type(texts[:3], form) and (dtype := date_type(texts, form, widest)):
                 self.dates[form] = dtype
 
 
-def _is_of_our_time(texts: pa.Array) -> bool:
-    """Return whether numbers of eight digits are likely to be dates."""
-    return all_match(texts, r"^\s*(1[89]|20)[0-9]{6}\s*$")
-
-
-def survey_columns(
-    columns: Iterable[str], batches: Iterable[Mapping[str, pa.Array]], listed: tuple[str, ...] | None
-) -> dict[str, TextSurvey]:
-    """Survey the texts of each column."""
-    surveys = {name: TextSurvey(listed) for name in columns}
-    for batch in batches:
-        for name, survey in surveys.items():
-            survey.add(batch[name].dictionary)
-    return surveys
-
-
-def choose_signs(
-    surveys: Iterable[TextSurvey], delimiter: str, decimal: str | None, thousands: str | None
-) -> tuple[str, str]:
+def choose_signs(surveys: Collection[TextSurvey], description: TableDescription) -> tuple[str, str]:
     """Choose the signs of decimals and thousands under which most columns are numbers; the plainest in a tie."""
     # 1,234 is more than a thousand if the delimiter is a comma, and a little more than one if it is a semicolon.
-    order = list(_SIGNS) if delimiter.startswith(",") else [_PLAIN, *_SIGNS[2:4], _SIGNS[1], *_SIGNS[4:]]
-    columns = list(surveys)
-    allowed = [s for s in order if decimal in (None, s[0]) and thousands in (None, s[1])]
-    return max(allowed, key=lambda signs: sum(survey.may_be(signs) for survey in columns))
+    order = _SIGNS if _has_commas(description) else (_PLAIN, *_SIGNS[2:4], _SIGNS[1], *_SIGNS[4:])
+    allowed = [s for s in order if description.decimal in (None, s[0]) and description.thousands in (None, s[1])]
+    return max(allowed, key=lambda signs: sum(survey.may_be(signs) for survey in surveys))
 
 
-def date_order(surveys: Iterable[TextSurvey], delimiter: str) -> dict[str, int]:
+def date_order(surveys: Collection[TextSurvey], description: TableDescription) -> list[str]:
     """Date formats, sorted by the number of columns that match, which shows the likely order of day and month."""
-    column_forms = [survey.date_form() for survey in surveys]
-    month_first = delimiter.startswith(",")
+    month_first = _has_commas(description)
     order = sorted((ISO, *DATE_FORMATS), key=lambda form: month_first and form.startswith("%d/%m"))
-    return dict(sorted(((f, sum(f in forms for forms in column_forms)) for f in order), key=lambda item: -item[1]))
+    return sorted(order, key=lambda form: -sum(survey.is_filled and form in survey.dates for survey in surveys))
 
 
-def as_date(survey: TextSurvey, order: Iterable[str], marks: tuple[str, ...]) -> ColumnReader | None:
-    """Converter from texts to dates by the first format that fits; None if no format fits."""
-    forms = survey.date_form()
-    form = next((form for form in order if form in forms), None)
-    return None if form is None else ColumnReader((survey.dates or {})[form], Spelling(missing=marks), form)
+def _has_commas(description: TableDescription) -> bool:
+    """Return whether fields are separated by commas, as where the month is written first and commas group digits."""
+    return (description.delimiter or ",").startswith(",")

@@ -7,7 +7,6 @@ signs of decimals and thousands, blanks, and the order of day, month and year.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,17 +21,9 @@ _MARK = (
 )
 # Typographic signs in numbers, and the keyboard signs for them: minus, non-breaking blanks, apostrophe.
 _TYPESET = {"\u2212": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'"}
-_PARTS = {
-    "Y": r"[0-9]{4}",
-    "y": r"[0-9]{2}",
-    "m": r"[0-9]{1,2}",
-    "d": r"[0-9]{1,2}",
-    "b": r"[A-Za-z]{3}",
-    "B": r"[A-Za-z]{3,9}",
-    "H": r"[0-9]{1,2}",
-    "M": r"[0-9]{2}",
-    "S": r"[0-9]{2}",
-}
+# Pattern of each part of a date, by its letter in a format.
+_PARTS = {"Y": "[0-9]{4}", "b": "[A-Za-z]{3}", "B": "[A-Za-z]{3,9}"}
+_PARTS |= dict.fromkeys("yMS", "[0-9]{2}") | dict.fromkeys("mdH", "[0-9]{1,2}")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d"),
@@ -60,7 +51,7 @@ def plain_signs(texts: pa.Array) -> pa.Array:
 def is_date_format(text: str) -> bool:
     """Return whether a text is a date format in the letters of strftime, with at least year, month and day."""
     letters = re.findall("%(.)", text)
-    has_day = {"d"} <= set(letters) and bool({"m", "b", "B"} & set(letters)) and bool({"Y", "y"} & set(letters))
+    has_day = "d" in letters and not {"m", "b", "B"}.isdisjoint(letters) and not {"Y", "y"}.isdisjoint(letters)
     return has_day and set(letters) <= set(_PARTS) and len(set(letters)) == len(letters) and len(text) <= 60
 
 
@@ -103,8 +94,7 @@ class Spelling:
         ArrowInvalid
             If a text is not a number of this type.
         """
-        plain = pc.utf8_trim_whitespace(plain_signs(self.drop_marks(texts)))
-        plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
+        plain = _trim(plain_signs(self.drop_marks(texts)))
         if not self.spells(plain.drop_null()):  # Arrow refuses 1,5 of another spelling, but would accept 0x1F
             raise pa.ArrowInvalid("not a number")
         if self.thousands:
@@ -117,6 +107,12 @@ class Spelling:
         return plain.cast(dtype)
 
 
+def _trim(texts: pa.Array) -> pa.Array:
+    """Remove blanks around texts; texts without other characters become null."""
+    plain = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
+
+
 def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
     """Convert texts to dates; blank ones are missing.
 
@@ -125,8 +121,7 @@ def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
     ArrowInvalid
         If a text is not a date in this format.
     """
-    plain = pc.utf8_trim_whitespace(texts)
-    plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
+    plain = _trim(texts)
     if form == ISO:
         if pa.types.is_date(dtype):  # with the time 00:00:00, as some tables of dates have it
             plain = pc.replace_substring_regex(plain, r"[ T]00:00(:00(\.0+)?)?$", "")
@@ -137,14 +132,20 @@ def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
     part = {field.name: pc.struct_field(matches, field.name) for field in matches.type}
     day = _join_texts([_year(part), pc.utf8_lpad(_month(part), 2, "0"), pc.utf8_lpad(part["d"], 2, "0")], "-")
     if "H" in part:
-        times = [pc.utf8_lpad(part[name], 2, "0") if name in part else _like(day, "00") for name in "HMS"]
+        # A missing minute or second is 00.
+        times = [pc.utf8_lpad(part[name], 2, "0") if name in part else pa.repeat("00", len(day)) for name in "HMS"]
         day = _join_texts([day, _join_texts(times, ":")], " ")
     return day.cast(dtype)
 
 
+def date_types(form: str) -> tuple[pa.DataType, ...]:
+    """Types of dates in a format, the narrowest first."""
+    return _ISO_TYPES if form == ISO else (pa.timestamp("us") if "%H" in form else pa.date32(),)
+
+
 def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> pa.DataType | None:
     """Narrowest type, at least ``widest``, that holds all texts as dates of a format; None if a text is no date."""
-    types = _ISO_TYPES if form == ISO else (pa.timestamp("us") if "%H" in form else pa.date32(),)
+    types = date_types(form)
     for dtype in types[types.index(widest) if widest is not None else 0 :]:
         try:
             parse_dates(texts, form, dtype)
@@ -169,9 +170,8 @@ def _pattern(decimal: str, thousands: str) -> str:
 
 @cache
 def _date_pattern(form: str) -> str:
-    return (
-        "^" + re.sub("%([A-Za-z])", lambda m: f"(?P<{m[1]}>{_PARTS[m[1]]})", re.escape(form).replace(r"\%", "%")) + "$"
-    )
+    literal = re.escape(form).replace(r"\%", "%")
+    return "^" + re.sub("%([A-Za-z])", lambda m: f"(?P<{m[1]}>{_PARTS[m[1]]})", literal) + "$"
 
 
 def _year(part: dict[str, pa.Array]) -> pa.Array:
@@ -192,12 +192,3 @@ def _month(part: dict[str, pa.Array]) -> pa.Array:
 
 def _join_texts(parts: list[pa.Array], sign: str) -> pa.Array:
     return pc.binary_join_element_wise(*parts, sign)
-
-
-def _like(texts: pa.Array, text: str) -> pa.Array:
-    return pa.array([text] * len(texts))
-
-
-def usual_marks(marks: Collection[str]) -> tuple[str, ...]:
-    """Sort marks of missing values into an order that does not depend on the rows."""
-    return tuple(sorted(marks))
