@@ -230,13 +230,7 @@ class LedgerExceeded(BudgetExceeded):
     """
 
     def __init__(
-        self,
-        report: Any,
-        witness: tuple[Any, Any],
-        excess: float,
-        budget: Any,
-        n_recorded: int,
-        left: float | None,
+        self, report: Any, witness: tuple[Any, Any], excess: float, budget: Any, n_recorded: int, left: float | None
     ) -> None:
         super().__init__(report, witness, excess)
         self.budget = budget

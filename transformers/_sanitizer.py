@@ -246,9 +246,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         recipe.specification()  # parameters are checked before a row is read
         table = self._read(X, reset=True)
         if table.n_rows == 0:
-            raise ColumnError(
-                "Found array with 0 sample(s): the table has no rows, so there is no distribution to learn"
-            )
+            raise ColumnError("Found array with 0 sample(s): the table has no rows, so there is nothing to learn")
         weights = None
         if groups is not None and recipe.person_column is not None:
             raise InvalidParameter("person= already identifies the people; leave groups out")

@@ -80,13 +80,7 @@ def number(name: str, value: object, low: float, high: float) -> float:
     InvalidParameter
         If the value is not a real number, is NaN, or lies outside the range.
     """
-    if not is_number(value):
-        raise InvalidParameter(f"{name} must be a number between {low:g} and {high:g}, got {type(value).__name__}")
-    amount = double(value)
-    if amount is None or not low <= amount <= high:
-        text = short_repr(value) if amount is None else f"{amount:.12g}"
-        raise InvalidParameter(f"{name} must lie between {low:g} and {high:g}, got {text}")
-    return amount
+    return check_number(name, value, f"be a number from {low:g} to {high:g}", lambda amount: low <= amount <= high)
 
 
 def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT) -> int:

@@ -246,8 +246,11 @@ class _Unnamed:
 
     @property
     def readable(self) -> Path:
-        """Path of the output before it is moved to its final name."""
-        return self.hidden or Path(self._by_number())
+        """Path of the output before it is moved to its final name; without a name, by its number in this process."""
+        if self.hidden is not None:
+            return self.hidden
+        assert self._stream is not None
+        return Path(f"/proc/self/fd/{self._stream.fileno()}")
 
     def claim(self, hidden: Path) -> bool:
         """Lock a hidden name; return False if another process has locked it or removed it as stale."""
@@ -291,30 +294,24 @@ class _Unnamed:
             with contextlib.suppress(OSError):  # on a full disk, closing fails again
                 self._stream.close()
         for place in filter(None, (self.hidden, self.old)):
-            gone = place
-            if place.is_dir():
-                # A worker may still be writing into the folder; under another name the worker cannot reach it.
-                with contextlib.suppress(OSError):
-                    gone = place.rename(place.with_name(f"{place.name}.gone"))
-                shutil.rmtree(gone, ignore_errors=True)
-            else:
+            if not place.is_dir():
                 place.unlink(missing_ok=True)
+                continue
+            # A worker may still be writing into the folder; under another name the worker cannot reach it.
+            with contextlib.suppress(OSError):
+                place = place.rename(place.with_name(f"{place.name}.gone"))
+            shutil.rmtree(place, ignore_errors=True)
         while self._claims:
             os.close(self._claims.pop())
-
-    def _by_number(self) -> str:
-        """Path of the open file by its descriptor in this process."""
-        assert self._stream is not None
-        return f"/proc/self/fd/{self._stream.fileno()}"
 
     def _link(self, name: Path) -> None:
         """Link the file under a new name."""
         if self.hidden is not None:
             os.link(self.hidden, name)
             return
-        folder = os.open(name.parent, os.O_RDONLY)
+        folder = os.open(name.parent, os.O_RDONLY)  # relative to a folder, the link leads to the file itself
         try:
-            os.link(self._by_number(), name.name, dst_dir_fd=folder)
+            os.link(self.readable, name.name, dst_dir_fd=folder)
         finally:
             os.close(folder)
 

@@ -1,6 +1,1 @@
-from . import (
-    dask as dask,
-    parquet as parquet,
-    spark as spark,
-    sql as sql,
-)
+from . import dask as dask, parquet as parquet, spark as spark, sql as sql

@@ -33,10 +33,7 @@ from sanitize.engines.parquet import (
     shared_noise_key,
 )
 
-__all__ = [
-    "release_file",
-    "transform",
-]
+__all__ = ["release_file", "transform"]
 
 try:
     from pyspark import TaskContext

@@ -176,9 +176,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
         try:
             values.validate(full=True)
         except pa.ArrowInvalid:
-            raise ColumnError(
-                f"column {name!r} holds text that is not valid UTF-8; decode it to Unicode first", name
-            ) from None
+            raise ColumnError(f"column {name!r} has text that is not valid UTF-8; decode it first", name) from None
     if values.type != plain:
         values = values.cast(plain)
     if pa.types.is_floating(plain):

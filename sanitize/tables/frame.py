@@ -130,11 +130,9 @@ class Table(Mapping[str, Any]):
         if kind == "polars":
             import polars as pl
 
-            is_polars = self.kind == "polars"
-            series = [
-                polars_like(name, array, self._native_type(name) if is_polars and name not in wide else None)
-                for name, array in columns.items()
-            ]
+            own = self.names if self.kind == "polars" else ()
+            types = {name: self._native_type(name) for name in own if name not in wide}
+            series = [polars_like(name, array, types.get(name)) for name, array in columns.items()]
             return pl.DataFrame([*series, *[pl.Series(name, self[name]) for name in extra]])
         if kind == "pyarrow":
             arrays = {
@@ -153,50 +151,45 @@ class Table(Mapping[str, Any]):
     @property
     def whole_types(self) -> dict[str, np.dtype[Any]]:
         """NumPy dtype of each column of whole numbers."""
-        types = {name: self.native.dtype if self.kind == "array" else self._native_type(name) for name in self.names}
         # Libraries spell the same type differently (Int64, int64), and pandas appends the storage.
-        matches = {
-            n: re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?").fullmatch(
-                str(getattr(dtype, "value_type", dtype)).lower()
-            )
-            for n, dtype in types.items()
-        }
-        return {name: np.dtype(match[1]) for name, match in matches.items() if match}
+        pattern, types = re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?"), {}
+        for name in self.names:
+            dtype = self._native_type(name)
+            if match := pattern.fullmatch(str(getattr(dtype, "value_type", dtype)).lower()):
+                types[name] = np.dtype(match[1])
+        return types
 
-    def _native_type(self, name: str, wide_as: np.dtype[Any] | None = None) -> Any:
-        """Dtype of a column in the user's table, possibly wider in pandas; None for new columns and arrays."""
-        if name not in self.names or self.kind == "array":
+    def _native_type(self, name: str) -> Any:
+        """Dtype of a column in the user's table; None for new columns."""
+        if name not in self.names:
             return None
         if self.kind == "pandas":
-            dtype = self.native.dtypes.iloc[self.names.index(name)]
-            if wide_as is None:
-                return dtype
-            return wide_as if isinstance(dtype, np.dtype) else {"int64": "Int64", "uint64": "UInt64"}[wide_as.name]
+            return self.native.dtypes.iloc[self.names.index(name)]
+        if self.kind == "array":
+            return self.native.dtype
         return self.native.schema[name] if self.kind == "polars" else self.native.schema.field(name).type
 
     def _to_pandas(self, columns: Mapping[str, pa.Array], extra: tuple[str, ...], wide: Collection[str]) -> Any:
         import pandas as pd
 
-        is_pandas = self.kind == "pandas"
-        label_of = dict(zip(self.names, self.labels, strict=True)) if is_pandas else {}
-        data = {
-            label_of.get(name, name): pandas_like(
-                array,
-                self._native_type(name, widest(array) if name in wide else None) if is_pandas else None,
-                pandas_restorer(self[name]) if is_pandas and name in self.names and name not in wide else None,
-            )
-            for name, array in columns.items()
-        }
-        is_same = is_pandas and len(next(iter(columns.values()), ())) == len(self.native)
+        if self.kind != "pandas":
+            frame = pd.DataFrame({name: pandas_like(array, None) for name, array in columns.items()})
+            return frame.assign(**{name: np.asarray(self[name]) for name in extra})
+        label_of, data, objects = dict(zip(self.names, self.labels, strict=True)), {}, {}
+        for name, array in columns.items():
+            dtype, label = self._native_type(name), label_of.get(name, name)
+            if dtype == np.dtype(object):  # by default, pandas reads a column of text objects as str
+                objects[label] = object
+            if name in wide:
+                widened = widest(array)
+                dtype = widened if isinstance(dtype, np.dtype) else {"int64": "Int64", "uint64": "UInt64"}[widened.name]
+            restore = pandas_restorer(self[name]) if name in self.names and name not in wide else None
+            data[label] = pandas_like(array, dtype, restore)
+        is_same = len(next(iter(columns.values()), ())) == len(self.native)
         frame = pd.DataFrame(data, index=self.native.index if is_same else None)
-        # By default, pandas reads a column of text objects as str.
-        objects = {
-            label_of[name]: object for name in columns if is_pandas and self._native_type(name) == np.dtype(object)
-        }
-        if objects:
-            frame = frame.astype(objects)
+        frame = frame.astype(objects) if objects else frame
         for name in extra:
-            frame[label_of.get(name, name)] = self[name] if is_pandas else np.asarray(self[name])
+            frame[label_of[name]] = self[name]
         return frame
 
 
@@ -260,12 +253,8 @@ def open_readers(stream: Any) -> Iterator[pa.RecordBatchReader]:
         yield pa.RecordBatchReader.from_stream(stream)
     else:
         for part in stream:
-            table = (
-                pa.Table.from_batches([part])
-                if isinstance(part, pa.RecordBatch)
-                else Table.from_native(part).to_arrow()
-            )
-            yield table.to_reader()
+            is_batch = isinstance(part, pa.RecordBatch)
+            yield (pa.Table.from_batches([part]) if is_batch else Table.from_native(part).to_arrow()).to_reader()
 
 
 def join_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
@@ -310,9 +299,7 @@ def _read_stream(stream: Any) -> pa.Table:
 def check_any(n_rows: int) -> None:
     """Refuse a stream without rows, which has probably been read before."""
     if not n_rows:
-        raise ColumnError(
-            "the stream holds no rows; a stream can be used once only: open it once more, or read it into a table first"
-        )
+        raise ColumnError("the stream has no rows left: a stream can be read once, so open it again or keep its table")
 
 
 def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
@@ -330,7 +317,7 @@ def widest(array: pa.Array) -> np.dtype[Any]:
 def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] | None = None) -> Any:
     """Convert to a pandas column of a dtype; only distinct values are converted, and rows refer to them.
 
-    ``own`` restores values of types that Arrow lacks.
+    ``restore`` restores values of types that Arrow lacks.
     """
     import pandas as pd
 
@@ -338,33 +325,12 @@ def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] 
     stored = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else pa.null()
     if (is_view(stored) or pa.types.is_run_end_encoded(stored)) and indices is not None:
         dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views or run-end arrays
-    levels = pd.Series(pd.arrays.ArrowExtensionArray(dictionary))
-    values: Any = None
+    values = None
     if restore is not None:
         with contextlib.suppress(TypeError, ValueError):  # labels that join several values stay text
             values = restore(dictionary)
-    if values is not None:
-        pass
-    elif isinstance(dtype, pd.CategoricalDtype):
-        released = dict.fromkeys(dictionary.drop_null().to_pylist())  # two codes may stand for the same value
-        categories = [c for c in dtype.categories.tolist() if c in released]
-        categories = categories if len(categories) == len(released) else list(released)
-        values = pd.Categorical(dictionary.to_pylist(), categories=categories, ordered=dtype.ordered)
-    elif dtype is None:
-        values = levels.astype(object).array if pa.types.is_string(dictionary.type) else levels.array
-    elif pa.types.is_string(dictionary.type) and pd.api.types.is_bool_dtype(dtype):
-        values = levels.astype(object).array  # otherwise any text would become True
-    else:
-        try:
-            if pa.types.is_run_end_encoded(stored):
-                values = pd.arrays.ArrowExtensionArray(_encode_runs(dictionary, stored))
-            elif isinstance(dtype, pd.ArrowDtype) and pa.types.is_floating(dictionary.type):
-                values = pd.arrays.ArrowExtensionArray(cast_values(dictionary, stored))
-            else:
-                values = levels.astype(dtype).array
-        except (TypeError, ValueError):
-            # A NumPy integer column cannot hold interval labels or missing values, but objects can.
-            values = levels.astype(object).array
+    if values is None:
+        values = _pandas_values(dictionary, dtype, stored)
     if indices is None:
         return values
     codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -372,6 +338,29 @@ def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] 
     if isinstance(dtype, np.dtype) and not isinstance(values, pd.arrays.SparseArray):
         return pd.api.extensions.take(np.asarray(values), codes, allow_fill=fill)
     return values.take(codes, allow_fill=fill)
+
+
+def _pandas_values(values: pa.Array, dtype: Any, stored: pa.DataType) -> Any:
+    """Convert distinct values to a pandas array of a dtype with a type of Arrow's, or of objects if they do not fit."""
+    import pandas as pd
+
+    if isinstance(dtype, pd.CategoricalDtype):
+        released = dict.fromkeys(values.drop_null().to_pylist())  # two codes may stand for the same value
+        categories = [c for c in dtype.categories.tolist() if c in released]
+        categories = categories if len(categories) == len(released) else list(released)
+        return pd.Categorical(values.to_pylist(), categories=categories, ordered=dtype.ordered)
+    levels, is_text = pd.Series(pd.arrays.ArrowExtensionArray(values)), pa.types.is_string(values.type)
+    if dtype is None and not is_text:
+        return levels.array
+    # A NumPy integer column cannot hold interval labels or missing values, but objects can.
+    with contextlib.suppress(TypeError, ValueError):
+        if pa.types.is_run_end_encoded(stored):
+            return pd.arrays.ArrowExtensionArray(_encode_runs(values, stored))
+        if isinstance(dtype, pd.ArrowDtype) and pa.types.is_floating(values.type):
+            return pd.arrays.ArrowExtensionArray(cast_values(values, stored))
+        if not is_text or (dtype is not None and not pd.api.types.is_bool_dtype(dtype)):  # any text would become True
+            return levels.astype(dtype).array
+    return levels.astype(object).array
 
 
 def polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
@@ -439,9 +428,7 @@ def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
         values = np.fromiter(dictionary.to_pylist(), object, len(dictionary))
     if indices is None:
         return values
-    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    if indices.null_count:
-        filler: Any = "NaT" if values.dtype.kind in "mM" else None
-        filler = np.nan if pa.types.is_floating(dictionary.type) else filler
+    if indices.null_count:  # the index -1 is that of the filler
+        filler = np.nan if pa.types.is_floating(dictionary.type) else "NaT" if values.dtype.kind in "mM" else None
         values = np.append(values, np.array([filler], object if filler is None else values.dtype))
-    return values[codes]
+    return values[indices.fill_null(-1).to_numpy(zero_copy_only=False)]

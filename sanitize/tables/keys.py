@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,20 +80,15 @@ def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
 
     Numbers are compared with few edges one by one, and are searched for among many edges.
     """
-    passed: Any = partial(np.searchsorted, edges, side="right")
-    if 0 < len(edges) <= _FEW_EDGES and edges.dtype.kind == numbers.dtype.kind and edges.dtype.kind in "iuf":
-        passed = partial(_count_passed, edges)
-    n_passed = np.empty(len(numbers), np.uint16 if len(edges) < 1 << 16 else np.int32)
+    is_few = 0 < len(edges) <= _FEW_EDGES and edges.dtype.kind == numbers.dtype.kind and edges.dtype.kind in "iuf"
+    n_passed: Any = np.zeros(len(numbers), np.uint8 if is_few else np.uint16 if len(edges) < 1 << 16 else np.int32)
     for batch in (slice(start, start + LOOKUP_ROWS) for start in range(0, len(numbers), LOOKUP_ROWS)):
-        n_passed[batch] = passed(numbers[batch])
+        if is_few:
+            for edge in edges:
+                n_passed[batch] += numbers[batch] >= edge
+        else:
+            n_passed[batch] = np.searchsorted(edges, numbers[batch], side="right")
     return n_passed
-
-
-def _count_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint8]:
-    passed = np.zeros(len(numbers), np.uint8)
-    for edge in edges:
-        passed += numbers >= edge
-    return passed
 
 
 # Combinations are used if each stands for at least this many rows on average.

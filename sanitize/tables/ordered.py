@@ -57,9 +57,8 @@ def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
         try:
             column = pc.multiply_checked(column.cast(counted).cast(pa.int64()), NANOSECONDS[unit])
         except pa.ArrowInvalid:
-            raise ColumnError(
-                f"column {name!r} holds dates beyond the years 1677 to 2262; write them as numbers or text", name
-            ) from None
+            message = f"column {name!r} has dates beyond the years 1677 to 2262; write them as numbers or text"
+            raise ColumnError(message, name) from None
     elif types.is_decimal(dtype) or types.is_floating(dtype):
         numbers = np.asarray(column.cast(pa.float64()))
         return numbers, np.isnan(numbers)

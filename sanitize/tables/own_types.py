@@ -81,15 +81,11 @@ def pandas_restorer(column: Any) -> Callable[[pa.Array], Any] | None:
         return lambda values: _spans(values, dtype)
     kind = object_kind(column) if dtype == np.dtype(object) else None
     if kind in (uuid.UUID, int):
-        return lambda values: pd.array([_own(kind, value) for value in values.to_pylist()], dtype=object)
+        return lambda values: pd.array([v if v is None else kind(v) for v in values.to_pylist()], dtype=object)
     if kind is not None:
         spans = _objects_dtype(column)
         return lambda values: _spans(values, spans).astype(object)
     return None
-
-
-def _own(kind: Any, value: Any) -> Any:
-    return None if value is None else kind(value)
 
 
 def _objects_dtype(values: Any) -> Any:

@@ -293,7 +293,7 @@ def test_an_empty_table_has_no_rows(loaded, people, fitted):
     [
         (lambda df: df.assign(id=7), ColumnError, "repeats or is missing in 2999 rows"),
         (lambda df: df.assign(id=df["id"].astype(str).where(df.index > 0, None)), ColumnError, "missing in 1 rows"),
-        (lambda df: df.assign(id=df["id"] / 2), ColumnError, "ids must be whole numbers or text"),
+        (lambda df: df.assign(id=df["id"] / 2), ColumnError, "convert it to whole numbers or text"),
         (lambda df: df.assign(children=77), UnknownSymbol, "children"),
         (lambda df: df.drop(columns="id"), ColumnError, "id"),
     ],

@@ -204,8 +204,8 @@ READ.read_all()
 @pytest.mark.parametrize(
     ("source", "error", "says"),
     [
-        (READ, ColumnError, "holds no rows; a stream can be used once only"),
-        (iter([]), ColumnError, "holds no rows"),
+        (READ, ColumnError, "has no rows left: a stream can be read once"),
+        (iter([]), ColumnError, "has no rows left"),
         (iter([TABLE, TABLE.drop_columns("town")]), ColumnError, "no column 'town'"),
         (iter([TABLE, TABLE.set_column(1, "town", pa.array(range(N)))]), ColumnError, "town.*string vs int64"),
         (failing(), SourceError, "the input stream cannot be read"),

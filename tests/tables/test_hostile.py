@@ -223,7 +223,7 @@ def test_a_hostile_file_is_released_or_refused_to_csv_as_to_parquet(name, s, x, 
         if any(test(dtype) for test in NO_TEXT_FORM):
             outcome = (3, "no text form in CSV")
         elif any("\0" in str(value) for value in source_column(source, x)):
-            outcome = (3, "holds NUL characters")
+            outcome = (3, "has NUL characters")
     if outcome != RELEASED:
         with pytest.raises(SanitizeError) as caught:
             release_file(source, target, sanitizer)

@@ -72,8 +72,8 @@ def test_parts_that_differ_harmlessly_are_one_table(name, turned, tmp_path):
     ("first", "second", "says"),
     [
         ({"x": ["a"]}, {"y": ["a"]}, r"b\.parquet has no column 'x', compared with a\.parquet"),
-        ({"x": ["a"]}, {"x": ["a"], "y": [1]}, r"b\.parquet has a column 'y' more, compared with a\.parquet"),
-        ({"x": ["a"]}, {"x": [1]}, r"b\.parquet has int64 in the column 'x' but a\.parquet has string"),
+        ({"x": ["a"]}, {"x": ["a"], "y": [1]}, r"b\.parquet has the additional column 'y', compared with a\.parquet"),
+        ({"x": ["a"]}, {"x": [1]}, r"column 'x' is int64 in b\.parquet but string in a\.parquet"),
         ({"x": [1]}, {"x": [datetime.date(2024, 1, 1)]}, r"b\.parquet has date32\[day\] in the column 'x'"),
         ({"x": ["a"]}, {"x": [b"a"]}, r"b\.parquet has binary in the column 'x'"),
         ({"x": [True]}, {"x": [1]}, r"b\.parquet has int64 in the column 'x'"),
@@ -108,7 +108,7 @@ def test_parts_of_text_that_differ_harmlessly_are_one_table(name, tmp_path):
     ("second", "says"),
     [
         ("s,y\nn,b\n", r"b\.csv has no column 'x', compared with a\.csv"),
-        ("s,x,y\nn,b,1\n", r"b\.csv has a column 'y' more, compared with a\.csv"),
+        ("s,x,y\nn,b,1\n", r"b\.csv has the additional column 'y', compared with a\.csv"),
         ("s,x,x\nn,b,1\n", r"b\.csv has a column 'x' more"),
         ("s\nn\n", r"b\.csv has no column 'x'"),
     ],

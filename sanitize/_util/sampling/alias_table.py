@@ -60,11 +60,7 @@ class AliasTable:
 
     @classmethod
     def build(
-        cls,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        weights: NDArray[np.int64],
-        scale_bits: int,
+        cls, indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.int64], scale_bits: int
     ) -> AliasTable:
         """Build the table for the rows of a sparse matrix of integers that sum to 2**scale_bits per row."""
         sizes = np.diff(indptr)

@@ -21,7 +21,4 @@ from ._privatize import (
     release_file as release_file,
 )
 from ._second_pass import SecondPass as SecondPass
-from ._units import (
-    plan_units as plan_units,
-    release_units as release_units,
-)
+from ._units import plan_units as plan_units, release_units as release_units

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -18,14 +19,14 @@ from sanitize._util.outputs import outputs
 from sanitize._util.sampling.noise import NoiseKey, hidden, random_words
 from sanitize.engines.parquet._second_pass import check_same_rows, draw_counts, part_path
 from sanitize.engines.parquet._tasks import (
-    CountReleases,
-    CountRows,
-    RewriteRows,
     Task,
-    WriteShuffled,
+    count_releases,
+    count_rows,
     list_tasks,
     make_parts,
+    rewrite_rows,
     worker_source,
+    write_shuffled,
 )
 from sanitize.errors import InvalidParameter, TargetError
 from sanitize.over_time import CountedElsewhere, as_ledger
@@ -88,7 +89,10 @@ def release_by_tasks(
     check_designer(sanitizer, "a release by many workers needs an estimator")
     shared_noise_key(sanitizer, key)  # refuse these before any row is read
     table = ParquetSource.open(Path(source).absolute())
-    place = _folder(Path(target).absolute(), table.root, force=force)
+    path = Path(target).absolute()
+    if path.suffix.lower() in (".parquet", ".csv"):
+        raise TargetError(f"{path.name} names a file, and workers write a folder of parts; leave out the {path.suffix}")
+    place = Target.check(path, table.root, force=force, as_folder=True)
     book = None if ledger is None else as_ledger(ledger)
     tasks = list_tasks(table, task_rows)
     first = _FirstPassByTasks(table, engine=engine, tasks=tasks)
@@ -103,13 +107,13 @@ def release_by_tasks(
         shared = worker_source(table), Prepared(bare, np.zeros(0, np.int64), words, None, prepared.footer)
         if rows == "keep":  # each task draws and writes its rows
             with _parts(place, len(tasks)) as folder:
-                written = engine.run(RewriteRows(*shared, folder), tasks, "rewrite")
+                written = engine.run(partial(rewrite_rows, *shared, folder), tasks, "rewrite")
                 check_same_rows(table, written.rows, prepared.expected)
         else:  # the driver draws all codes, and tasks write them in their new order
             released = draw_counts(prepared.release.channel, prepared.expected, words.derive("drawn"))
             parts = make_parts(released, words, len(table.files), task_rows)
             with _parts(place, len(parts)) as folder:
-                engine.run(WriteShuffled(*shared, folder), parts, "write")
+                engine.run(partial(write_shuffled, *shared, folder), parts, "write")
                 table.check_unchanged()
     return prepared.report if together is None else prepared.report.with_ledger_count(together)
 
@@ -132,12 +136,12 @@ class _FirstPassByTasks(TableCounter):
         """Count all rows; if they keep their order, also by position."""
         self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.read))))
         audited = self.order_audit(layout, order) is not None
-        return self._run(CountRows(worker_source(self.source), layout, audited), "count")
+        return self._run(partial(count_rows, worker_source(self.source), layout, audited), "count")
 
     def tally(self, entries: tuple[Entry, ...]) -> Tally:
         """Count the rows for the joint leakage in a ledger."""
         self.source.check(list(dict.fromkeys(n for e in entries for n in (*e.layout.sensitive, *e.layout.read))))
-        return self._run(CountReleases(worker_source(self.source), entries), "ledger")
+        return self._run(partial(count_releases, worker_source(self.source), entries), "ledger")
 
     def _run(self, work: Callable[[Task], Outcome], name: str) -> Outcome:
         counted = self.engine.run(work, self.tasks, name)
@@ -153,19 +157,8 @@ def shared_noise_key(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
 
 def _shared_key(words: RandomWords) -> NoiseKey:
     if not isinstance(words, NoiseKey):
-        raise InvalidParameter(
-            "workers cannot share a NumPy Generator: leave random_state at None, or give key= 32 bytes"
-        )
+        raise InvalidParameter("workers cannot share a NumPy Generator: leave random_state at None, or give key=")
     return words
-
-
-def _folder(target: Path, source: Path, *, force: bool) -> Target:
-    """Return the target as a folder of parts, for any kind of input."""
-    if target.suffix.lower() in (".parquet", ".csv"):
-        raise TargetError(
-            f"{target.name} names a file, and workers write a folder of parts; leave out the {target.suffix}"
-        )
-    return Target.check(target, source, force=force, as_folder=True)
 
 
 @contextlib.contextmanager

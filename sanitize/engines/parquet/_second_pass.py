@@ -234,8 +234,7 @@ class SecondPass:
         """
         pending: list[Block] = []
         n_held = 0
-        for drawn in self._draw_file(file, first):
-            block = drawn
+        for block in self._draw_file(file, first):
             while n_held + len(block.codes) >= ROW_GROUP_ROWS:
                 cut = ROW_GROUP_ROWS - n_held
                 yield Block.join([*pending, block.cut(0, cut)])
@@ -245,14 +244,10 @@ class SecondPass:
         if n_held:
             yield Block.join(pending)
 
-    def _file_words(self, file: Path) -> RandomWords:
-        label = self.first.source.label(file)
-        return derive_words(self.prepared.words, label) if label else self.prepared.words
-
     def _draw_file(self, file: Path, first: int) -> Iterator[Block]:
         """Yield the released rows of each batch of a file, in order."""
-        words, release = self._file_words(file), self.prepared.release
-        channel = release.channel
+        words, release, label = self.prepared.words, self.prepared.release, self.first.source.label(file)
+        words, channel = derive_words(words, label) if label else words, release.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
         before = self.before
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,10 +32,9 @@ from sanitize.over_time import Tally
 from sanitize.release.first_pass import RowCounts, TableCounter
 from sanitize.release.row_order import OrderAudit
 from sanitize.tables.files.parquet import ParquetSource, consecutive
-from sanitize.tables.files.source import BATCH_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -68,12 +67,14 @@ class Task:
     n_rows: int
     number: int
 
+    def slice(self, source: ParquetSource) -> ParquetSource:
+        """Return the source with the row groups of this task only; the driver checks if files changed."""
+        return replace(source, files=(self.file,), row_groups=self.row_groups)
+
     def check(self, n_rows: int) -> None:
         """Refuse to continue if the number of rows read differs from the plan, because row numbers would be wrong."""
         if n_rows != self.n_rows:
-            raise SourceChanged(
-                f"{self.file.name} has another number of rows than its footer says; nothing was released"
-            )
+            raise SourceChanged(f"{self.file.name} has more or fewer rows than its footer says; nothing was released")
 
 
 def list_tasks(source: ParquetSource, task_rows: int) -> list[Task]:
@@ -87,26 +88,6 @@ def list_tasks(source: ParquetSource, task_rows: int) -> list[Task]:
             first += n_rows
             before += n_rows
     return tasks
-
-
-@dataclass(frozen=True)
-class _Slice(ParquetSource):
-    """Source with the row groups of one task; the driver checks if files changed."""
-
-    row_groups: tuple[int, ...] = ()
-
-    @classmethod
-    def from_task(cls, source: ParquetSource, task: Task) -> _Slice:
-        of_task = source.root, (task.file,), source.schema, (), source.partitions, task.row_groups
-        return cls(*of_task, n_rows=source.n_rows)
-
-    def list_row_groups(self, file: Path) -> Sequence[tuple[int, int]]:
-        return [group for group in super().list_row_groups(file) if group[0] in self.row_groups]
-
-    def batches(
-        self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
-    ) -> Generator[dict[str, Any], None, None]:
-        return super().batches(file, columns, batch_rows, self.row_groups if row_groups is None else row_groups)
 
 
 def worker_source(source: ParquetSource) -> ParquetSource:
@@ -125,58 +106,29 @@ class Written:
         return Written(self.rows + outcome.rows)
 
 
-@dataclass(frozen=True)
-class CountRows:
-    """First pass over the rows of one task."""
-
-    source: ParquetSource
-    layout: Layout
-    audits_order: bool
-
-    def __call__(self, task: Task) -> RowCounts:
-        """Count the rows of a task in a contingency table."""
-        order = None
-        if self.audits_order:
-            order = OrderAudit.empty(self.layout.sensitive, self.source.n_rows, self.layout.public)
-        counted = TableCounter(_Slice.from_task(self.source, task)).count_files(self.layout, order, task.before)
-        task.check(counted.table.n)
-        return counted
+def count_rows(source: ParquetSource, layout: Layout, audits_order: bool, task: Task) -> RowCounts:  # noqa: FBT001
+    """Count the rows of a task in a contingency table, and by position if their order is audited."""
+    order = OrderAudit.empty(layout.sensitive, source.n_rows, layout.public) if audits_order else None
+    counted = TableCounter(task.slice(source)).count_files(layout, order, task.before)
+    task.check(counted.table.n)
+    return counted
 
 
-@dataclass(frozen=True)
-class CountReleases:
-    """Pass over the rows of one task that counts symbols for a ledger, of each of some releases and of all jointly."""
-
-    source: ParquetSource
-    entries: tuple[Entry, ...]
-
-    def __call__(self, task: Task) -> Tally:
-        """Count the rows of a task for a ledger."""
-        tally = Tally.from_rows(self.entries, _Slice.from_task(self.source, task), task.before)
-        task.check(tally.singles[0].n)
-        return tally
+def count_releases(source: ParquetSource, entries: tuple[Entry, ...], task: Task) -> Tally:
+    """Count the symbols of a task's rows for a ledger, of each of some releases and of all jointly."""
+    tally = Tally.from_rows(entries, task.slice(source), task.before)
+    task.check(tally.singles[0].n)
+    return tally
 
 
-@dataclass(frozen=True)
-class _WritesParts:
-    """Settings of tasks that write their own part to a folder."""
-
-    source: ParquetSource
-    prepared: Prepared[None]
-    folder: Path
-
-
-class RewriteRows(_WritesParts):
-    """Second pass over the rows of one task, which draws every row and writes one part."""
-
-    def __call__(self, task: Task) -> Written:
-        """Rewrite the rows, replacing an existing part, and return the number of rows of each input symbol."""
-        passed = SecondPass(TableCounter(_Slice.from_task(self.source, task)), self.prepared, before=task.before)
-        path = part_path(self.folder, task.number)
-        with new_file(path) as stream:
-            passed.print(stream, path, passed.blocks(task.file, task.first))
-            task.check(int(passed.seen.sum()))
-        return Written(passed.seen)
+def rewrite_rows(source: ParquetSource, prepared: Prepared[None], folder: Path, task: Task) -> Written:
+    """Draw the rows of a task, write them as one part of a folder, and count the rows of each input symbol."""
+    passed = SecondPass(TableCounter(task.slice(source)), prepared, before=task.before)
+    path = part_path(folder, task.number)
+    with new_file(path) as stream:
+        passed.print(stream, path, passed.blocks(task.file, task.first))
+        task.check(int(passed.seen.sum()))
+    return Written(passed.seen)
 
 
 @dataclass(frozen=True)
@@ -219,20 +171,18 @@ def make_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most:
     return parts
 
 
-class WriteShuffled(_WritesParts):
-    """Task that writes one part of the shuffled output without reading rows."""
+def write_shuffled(source: ParquetSource, prepared: Prepared[None], folder: Path, part: ShuffledPart) -> Written:
+    """Write one part of the shuffled output without reading rows, and count its rows by released symbol."""
+    words = prepared.words
 
-    def __call__(self, part: ShuffledPart) -> Written:
-        """Write the rows, replacing an existing part, and return their number."""
-        passed = SecondPass(TableCounter(self.source), self.prepared)
-        path = part_path(self.folder, part.number)
-        with new_file(path) as stream:
-            passed.print(stream, path, self._blocks(part))
-        return Written(np.sum(part.blocks, axis=0, dtype=np.int64))
-
-    def _blocks(self, part: ShuffledPart) -> Iterator[Block]:
-        words, start = self.prepared.words, part.start
+    def blocks() -> Iterator[Block]:
+        start = part.start
         for number, counts in enumerate(part.blocks, part.first):
             codes = arrange(counts, block_generator(words, number))
             yield Block(codes, derive_words(words, "shuffled"), start)
             start += len(codes)
+
+    path = part_path(folder, part.number)
+    with new_file(path) as stream:
+        SecondPass(TableCounter(source), prepared).print(stream, path, blocks())
+    return Written(np.sum(part.blocks, axis=0, dtype=np.int64))

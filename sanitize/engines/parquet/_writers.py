@@ -211,9 +211,7 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
         values = text
     texts = values.to_pylist()
     if any("\0" in text for text in (name, *texts) if text is not None):
-        raise ColumnError(
-            f"column {name!r} holds NUL characters, which CSV cannot hold; release it to a .parquet file", name
-        )
+        raise ColumnError(f"column {name!r} has NUL characters, not allowed in CSV; release to a .parquet file", name)
     return texts, encoded.indices
 
 

@@ -149,9 +149,7 @@ class Database:
             columns = TableCounter(files).sample((*names, COUNT), files.n_rows)
         number = columns.pop(COUNT)
         if not pa.types.is_integer(number.type) or number.null_count or pc.min(number).as_py() < 1:
-            raise ColumnError(
-                f"column {COUNT!r} must hold the numbers of rows that the GROUP BY statement counted", COUNT
-            )
+            raise ColumnError(f"column {COUNT!r} must have the numbers of rows that GROUP BY counted", COUNT)
         recipe = designer.recipe()
         table = MemoryTable(Table.from_native(pa.table(columns)), weights=np.asarray(number).astype(np.int64))
         layout = recipe.roles(table)
@@ -187,9 +185,7 @@ class Database:
         heads = [f"c{k}" for k in range(len(columns))]
         coder.tables[f"{prefix}outputs"] = ", ".join(["state", *heads]), number_lines([*columns.values()])
         if sum(len(lines) for _, lines in coder.tables.values()) > SQL_LINES:
-            raise InvalidParameter(
-                f"the look-up tables of this release take more than {SQL_LINES} lines; release fewer columns at once"
-            )
+            raise InvalidParameter(f"look-up tables take more than {SQL_LINES} lines; release fewer columns at once")
         key = exp.Placeholder() if self.dialect == "sqlite" else exp.Parameter(this=literal(1))
         queries: dict[str, Any] = {name: coder.table(*entry) for name, entry in coder.tables.items()}
         queries[f"{prefix}secret"] = exp.select(exp.Lower(this=exp.cast(key, "text")).as_("hex"))
@@ -202,10 +198,7 @@ class Database:
         rows, outputs = f"{prefix}rows_{len(steps)}", f"{prefix}outputs"
         shown = [exp.column(head, outputs).as_(name, quoted=True) for head, name in zip(heads, columns, strict=True)]
         query = exp.select(*shown).from_(rows).join(outputs, on=f"{outputs}.state = {rows}.state")
-        for (
-            name,
-            subquery,
-        ) in queries.items():  # each once: in a join, a hash would be computed for every line
+        for name, subquery in queries.items():  # each once: in a join, a hash would be computed for every line
             query = query.with_(name, as_=subquery, materialized=True, dialect=self.dialect, copy=False)
         return query.order_by(f"{rows}.a", f"{rows}.b", copy=False).sql(self.dialect, copy=False)
 
@@ -323,14 +316,10 @@ def id_texts(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
     """
     dtype = value_type(ids.type)
     if not (pa.types.is_integer(dtype) or pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
-        raise ColumnError(
-            f"the row id {name!r} is {dtype}; ids must be whole numbers or text: convert them first", name
-        )
+        raise ColumnError(f"the row id {name!r} is {dtype}; convert it to whole numbers or text first", name)
     texts: list[str] = ids.cast(dtype).cast(pa.large_string()).to_pylist()
     if surplus := len(texts) - len({text for text in texts if text is not None}):
-        raise ColumnError(
-            f"the row id {name!r} repeats or is missing in {surplus} rows; give each row an id of its own", name
-        )
+        raise ColumnError(f"the row id {name!r} repeats or is missing in {surplus} rows; give each row its own", name)
     return texts
 
 
@@ -382,9 +371,7 @@ def policy_columns(policy: Policy) -> tuple[str, ...]:
     if policy.unit is not None or policy.ledger is not None or policy.receipt is not None:
         raise InvalidParameter("SQL cannot use units, a ledger or a receipt; release from Python")
     if policy.person not in (None, ROW):
-        raise InvalidParameter(
-            "SQL counts rows and cannot count people: fit on the table in Python and release what was fitted"
-        )
+        raise InvalidParameter("SQL cannot count people: fit on the table in Python, and release what was fitted")
     if policy.rows == "keep":
         raise InvalidParameter("rows of a database have no order to keep: leave rows at 'shuffle'")
     names = (*policy.sensitive, *policy.public, *policy.keep)
@@ -417,7 +404,7 @@ class Coder:
         return [
             self.interval(name, layout.bins[name].edges[1:-1], len(level))
             if name in layout.bins
-            else self.look_up_code(name, level.to_pylist(), level.type, range(len(level)), len(level))
+            else self.look_up_code(name, level)
             for name, level in zip(inputs.columns, inputs.levels, strict=True)
         ]
 
@@ -434,17 +421,16 @@ class Coder:
             case = case.when(exp.LT(this=value.copy(), expression=literal(start)), literal(code))
         return case.else_(literal(len(starts)))
 
-    def look_up_code(
-        self, name: str, values: Sequence[Any], dtype: pa.DataType, codes: Sequence[int], missing: int
-    ) -> exp.Expression:
-        """Expression for the code of a value from a look-up table; NULL if the value is absent."""
-        is_text, value, table = pa.types.is_string(dtype), self.column(name), f"{self.prefix}level_{len(self.joins)}"
-        refuse_type(name, is_fit=is_text or is_numeric(dtype) or pa.types.is_boolean(dtype) or pa.types.is_null(dtype))
-        lines = zip(map(literal, values), codes, strict=True)
-        self.tables[table] = "value, code", [*lines] or [(None, None)]
+    def look_up_code(self, name: str, level: pa.Array) -> exp.Expression:
+        """Expression for the code of a value, its position in a level, from a look-up table; NULL if it is absent."""
+        dtype, value, table = level.type, self.column(name), f"{self.prefix}level_{len(self.joins)}"
+        is_text, is_number = pa.types.is_string(dtype), is_numeric(dtype)
+        refuse_type(name, is_fit=is_text or is_number or pa.types.is_boolean(dtype) or pa.types.is_null(dtype))
+        lines = [(literal(entry), code) for code, entry in enumerate(level.to_pylist())]
+        self.tables[table] = "value, code", lines or [(None, None)]
         value = exp.cast(value, "text") if is_text else value
         self.joins[table] = exp.EQ(this=value, expression=exp.column("value", table))
-        return self.missing(name, missing, is_number=is_numeric(dtype)).else_(exp.column("code", table))
+        return self.missing(name, len(level), is_number=is_number).else_(exp.column("code", table))
 
     def missing(self, name: str, code: int, *, is_number: bool) -> exp.Expression:
         """Start of a CASE expression with the code of missing values, including NaN, which SQLite stores as NULL."""
@@ -490,9 +476,5 @@ def literal(value: Any) -> exp.Expression:
 
 def drawing(dialect: str, n_steps: int, prefix: str) -> dict[str, str]:
     """Return the queries from symbols and keys to released states, which contain internal names only."""
-    queries = (
-        render_template("engines/sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps, own=prefix)
-        .strip()
-        .split("\n\n")
-    )
-    return dict(query.split(":\n", 1) for query in queries)
+    text = render_template("engines/sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps, own=prefix)
+    return dict(query.split(":\n", 1) for query in text.strip().split("\n\n"))

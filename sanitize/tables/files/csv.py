@@ -231,11 +231,7 @@ class CsvSource(Source):
                 yield dict(zip(columns, batch.columns, strict=True))
 
     def _file_batches(
-        self,
-        file: Path,
-        columns: Sequence[str],
-        batch_rows: int = BATCH_ROWS,
-        row_groups: Sequence[int] | None = None,
+        self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         with self._bytes(file) as raw:
             if raw.is_exhausted():
@@ -320,7 +316,7 @@ def _parsing(file: Path, raw: CheckedBytes) -> Iterator[None]:
         name = raw.names[int(column[1])]
         if "UTF8" not in message:
             raise _unfit(name)
-        raise ColumnError(f"column {name!r} holds text that is not valid UTF-8; convert the file to UTF-8 first", name)
+        raise ColumnError(f"column {name!r} has text that is not valid UTF-8; convert the file to UTF-8 first", name)
     if "straddl" in message:
         raise SourceError(
             f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or a quote that is never closed"

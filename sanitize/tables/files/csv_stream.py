@@ -55,17 +55,9 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
         self._quotes = 0
         self._lent: list[weakref.ref[object]] = []
         self._problem: Exception | None = None
-        head = plain.read(1 << 16)
-        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise SourceError(f"{name} is UTF-16; convert it to UTF-8 first")
-        if b"\0" in head:
-            raise SourceError(f"{name} holds NUL bytes, so it is not CSV in UTF-8; convert it first")
+        head = self._read(1 << 16)
         head = head.removeprefix(b"\xef\xbb\xbf")  # byte order mark of UTF-8
-        while (end := header_end(head)) is None:
-            more = self._read(1 << 16)
-            if not more:
-                end = len(head)
-                break
+        while (end := header_end(head)) is None and (more := self._read(1 << 16)):
             head += more
             if len(head) > HEADER_BYTES:
                 raise SourceError(f"{name} has no header line in its first {HEADER_BYTES >> 20} MiB")
@@ -90,8 +82,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
 
     def is_exhausted(self) -> bool:
         """Return whether no row follows."""
-        if not self._pending:
-            self._pending = self._read(1 << 16)
+        self._pending = self._pending or self._read(1 << 16)
         return not self._pending
 
     def check(self) -> None:
@@ -103,9 +94,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
     def check_quotes(self) -> None:
         """Refuse a quote that is still open after the last byte, because it turns all following rows into one field."""
         if self._quotes % 2:
-            raise SourceError(
-                f'{self._name} has a double quote that is not closed (inside a quoted field it is written "")'
-            )
+            raise SourceError(f'{self._name} has an open double quote; inside quoted fields, write two of them: ""')
 
     def _block(self, count: int) -> npt.NDArray[np.uint8]:
         """Read the next bytes, checked for NUL; empty after an error, as raising in a parser's thread is unsafe."""
@@ -123,6 +112,8 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
 
     def _read(self, count: int) -> bytes:
         got = self._plain.read(count)
+        if got.startswith((b"\xff\xfe", b"\xfe\xff")):  # no text in UTF-8 contains these bytes
+            raise SourceError(f"{self._name} is UTF-16; convert it to UTF-8 first")
         if b"\0" in got:
             raise SourceError(f"{self._name} holds NUL bytes, so it is not CSV in UTF-8; convert it first")
         return got
@@ -183,18 +174,14 @@ def detect_delimiter(text: str) -> str:
     even = [sign for sign in present if len({len(row) for row in samples[sign]}) == 1]
     delimiter = next(iter(even or present), ",")
     alternatives = [sign for sign in even if sign != delimiter]
-    if delimiter == "," and alternatives and _has_decimal_commas(samples[alternatives[0]]):
-        return alternatives[0]
+    if delimiter == "," and alternatives:
+        commas = [field for row in samples[alternatives[0]] for field in row if "," in field]
+        if all(re.fullmatch(r"\s*[-+]?[\d.\s]*,\d+\s*", field) for field in commas):  # all are between digits
+            return alternatives[0]
     fields = [field for row in samples.get(delimiter, ()) for field in row[1:]]
     # If every field but the first begins with a blank, the blank is part of the delimiter.
     blank = bool(fields) and all(row.startswith(" ") and row.strip() for row in fields)
     return f"{delimiter} " if blank and delimiter != "\t" else delimiter
-
-
-def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether all commas are between digits."""
-    fields = [field for row in rows for field in row if "," in field]
-    return all(re.fullmatch(r"\s*[-+]?[\d.\s]*,\d+\s*", field) for field in fields)
 
 
 def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
@@ -216,9 +203,7 @@ def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
             n_names, alike = n_names + (not is_value), alike + bool(is_value)
         elif len(below) > 4 and len(set(below)) <= len(below) / 2:
             texts, repeated = texts + 1, repeated + (first.strip() in below)
-    if n_names or not (alike or texts):
-        return False
-    return alike > 0 if not texts else alike > 0 or repeated * 2 >= texts
+    return not n_names and (alike > 0 or 0 < texts <= 2 * repeated)
 
 
 def header_end(head: bytes) -> int | None:

@@ -84,15 +84,6 @@ class TableDescription:
             raise InvalidParameter(f"description must be a TableDescription, got {type(description).__name__}")
         return description
 
-    @property
-    def of_text(self) -> list[str]:
-        """Names of the given settings that apply to text files only."""
-        return [
-            name
-            for name in ("delimiter", "header", "missing", "decimal", "thousands")
-            if getattr(self, name) is not None
-        ]
-
     def with_changes(self, **values: Any) -> Self:
         """Return a copy with some settings changed."""
         return replace(self, **values)

@@ -82,21 +82,14 @@ class Thrift:
             raise TooMany
 
     def _varint(self) -> int:
-        data = self.data
-        byte = data[self.at]
-        self.at += 1
-        if byte < 0x80:
-            return byte
-        value, shift = byte & 0x7F, 7
-        while True:
-            byte = data[self.at]
+        value = 0
+        for shift in range(0, 64, 7):
+            byte = self.data[self.at]
             self.at += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-            shift += 7
-            if shift > 63:
-                raise ValueError("varint")
+        raise ValueError("varint")
 
     def whole(self) -> int:
         """Read a whole number."""
@@ -193,9 +186,9 @@ class Footer:
         """
         most = math.inf if is_trusted() else MOST_VALUES
         footer = (_remembered if len(raw) <= REMEMBERED_BYTES else _parse_footer)(raw, file_size, most)
-        if isinstance(footer, Footer):
-            return footer
-        raise SourceError(footer.format(name))
+        if isinstance(footer, str):
+            raise SourceError(footer.format(name))
+        return footer
 
     def refuse_bombs(self, columns: Sequence[str], file: Path, row_groups: Sequence[int] | None = None) -> None:
         """Refuse columns that would, by footer or page headers, decompress to far more than their size in the file."""

@@ -57,9 +57,7 @@ def read_hierarchy(hierarchy: Hierarchy | str | Path, column: str) -> dict[str, 
         for names in ancestors.values():
             node, its_parent = names[place], names[place + 1]
             if parent.setdefault(node, its_parent) != its_parent:
-                raise bad_hierarchy(
-                    column, f"{node!r} has two parents, {parent[node]!r} and {its_parent!r}: this is not a tree"
-                )
+                raise bad_hierarchy(column, f"{node!r} has two parents, {parent[node]!r} and {its_parent!r}")
     return ancestors
 
 

@@ -43,17 +43,16 @@ def to_path(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
     path = Path(name)
     try:
         path.stat()
-    except ValueError:
-        raise error(f"{shorten_path(path)} cannot be the name of a file: it holds a NUL character; rename it") from None
-    except OSError as problem:
+    except (ValueError, OSError) as problem:
         # Errors that make a name unusable for any purpose; other errors are found when the file is opened.
         useless = {
+            None: "cannot be the name of a file, because it contains a NUL character",
             errno.ENAMETOOLONG: "is too long for a file",
             errno.ELOOP: "is a link that leads around in a circle",
             errno.EACCES: "is below a folder that may not be entered",
         }
-        if problem.errno in useless:
-            raise error(f"{shorten_path(path)} {useless[problem.errno]}; name another") from None
+        if (number := getattr(problem, "errno", None)) in useless:
+            raise error(f"{shorten_path(path)} {useless[number]}; name another") from None
     return path
 
 
@@ -96,13 +95,11 @@ class Target:
             raise TargetError(f"{path.name} has a suffix that cannot be written; name a .csv or .parquet file")
         if source is not None:
             source_path = source.resolve()
-            if source_path == target_path or (source.is_dir() and source_path in target_path.parents):
+            if source_path == target_path or source_path in target_path.parents or target_path in source_path.parents:
                 raise TargetError(
-                    f"{path.name} is the raw table or lies inside it, and the raw table is never "
+                    f"{path.name or path} is the raw table, lies inside it or contains it, and the raw table is never "
                     "modified; choose another target"
                 )
-            if target_path in source_path.parents:
-                raise TargetError(f"the raw table lies inside {path.name or path}; choose another target")
         if not target_path.parent.is_dir():
             raise TargetError(f"the folder of {path} does not exist; create it first")
         if force and path.is_symlink():
@@ -131,12 +128,8 @@ class Target:
             with contextlib.suppress(OSError):
                 claim = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 try:
-                    if not take_lock(claim):
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        shutil.rmtree(entry.path)
-                    else:
-                        os.unlink(entry.path)
+                    if take_lock(claim):
+                        (shutil.rmtree if entry.is_dir(follow_symlinks=False) else os.unlink)(entry.path)
                 finally:
                     os.close(claim)
 
@@ -241,8 +234,9 @@ def _open_path(path: Path, numbers: Numbers, request: Described) -> Source:
 
 def _refuse_of_text(what: str, description: TableDescription, error: type[SanitizeError]) -> None:
     """Refuse settings that apply only to text files."""
-    if names := description.of_text:
-        raise error(f"{what} has no {names[0]}; leave it out")
+    for name in ("delimiter", "header", "missing", "decimal", "thousands"):
+        if getattr(description, name) is not None:
+            raise error(f"{what} has no {name}; leave it out")
 
 
 def _is_csv(path: Path) -> bool:
@@ -289,11 +283,9 @@ def open_target(
 def _stage_for_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.AbstractContextManager[Outputs]]:
     """Return a local target, and a context of outputs that copies a complete file to the store at its end."""
     folder = Path(temporary_place(), f"sanitize-{secrets.token_hex(8)}")
-    place = replace(
-        Target.check(folder.with_suffix(Path(remote.name).suffix), None, force=False), path=folder / remote.name
-    )
-    with writing(Path(remote.name)):
-        remote.check_free(replaces=force)
+    checked = Target.check(folder.with_suffix(Path(remote.name).suffix), None, force=False)
+    place = replace(checked, path=folder / remote.name)
+    remote.check_free(replaces=force)
 
     @contextlib.contextmanager
     def copy_outputs() -> Iterator[Outputs]:

@@ -49,9 +49,16 @@ _NO_LIMITS = dict.fromkeys(_LIMITS, (1 << 31) - 1)
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """Files of a table: a Parquet file, or all ``*.parquet`` files under a folder, with a common schema."""
+    """Files of a table: a Parquet file, or all ``*.parquet`` files under a folder, with a common schema.
+
+    Attributes
+    ----------
+    row_groups : tuple of int or None
+        Row groups to read from each file; None for all.
+    """
 
     n_rows: int = field(kw_only=True)
+    row_groups: tuple[int, ...] | None = field(default=None, kw_only=True)
     reads_on_demand: ClassVar[bool] = True
 
     @classmethod
@@ -72,8 +79,7 @@ class ParquetSource(Source):
             with reading(file.name):
                 n_rows += sum(read_footer(file).row_groups)
                 with _reader(file) as reader:
-                    file_schema = reader.schema_arrow.remove_metadata()
-            schemas.append(file_schema)
+                    schemas.append(reader.schema_arrow.remove_metadata())
         schema = _join_schemas(files, schemas)
         partitions = partition_schema(path, files, schema.names)
         stamps = tuple(file_stamp(file) for file in files)
@@ -82,7 +88,8 @@ class ParquetSource(Source):
     def list_row_groups(self, file: Path) -> Sequence[tuple[int, int]]:
         """Number and size of each row group to read from a file."""
         with reading(file.name):
-            return list(enumerate(read_footer(file).row_groups))
+            groups = enumerate(read_footer(file).row_groups)
+            return [group for group in groups if self.row_groups is None or group[0] in self.row_groups]
 
     def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
         """Columns in groups to read together, larger for few rows, because Arrow holds all texts of a row group."""
@@ -101,16 +108,16 @@ class ParquetSource(Source):
     def _load(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int], n_rows: int
     ) -> Iterator[dict[str, pa.Array]]:
-        left = n_rows
         for batch in self.batches(file, columns, batch_rows, row_groups):
-            left -= len(next(iter(batch.values())))
+            n_rows -= len(next(iter(batch.values())))
             yield batch
-        if left:
+        if n_rows:
             raise SourceError(f"{file.name} is damaged: it has another number of rows than its footer says")
 
     def _file_batches(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
     ) -> Iterator[pa.RecordBatch]:
+        row_groups = self.row_groups if row_groups is None else row_groups
         with contextlib.ExitStack() as stack:
             with reading(file.name):
                 raw, size = _read_footer_bytes(file)
@@ -136,16 +143,14 @@ class ParquetSource(Source):
 
     def _alike(self, batch: pa.RecordBatch, file: Path) -> pa.RecordBatch:
         """Convert a batch to the types of the whole table, with texts in dictionaries."""
-        if not batch.num_columns:
-            return batch
         columns = []
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            dtype = self.schema.field(name).type
-            if value_type(column.type) != value_type(dtype):
+            dtype = value_type(self.schema.field(name).type)
+            if value_type(column.type) != dtype:
                 with reading(file.name):
-                    column = column.cast(value_type(dtype))
+                    column = column.cast(dtype)
             columns.append(column.dictionary_encode() if is_text(column.type) else column)
-        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names) if columns else batch
 
 
 def _join_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
@@ -175,9 +180,7 @@ def _join_fields(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -
         wide = _wider(joined, dtype)
         if wide is None:
             file = next(file for file, field in zip(files, fields, strict=True) if value_type(field.type) == dtype)
-            raise SourceError(
-                f"{file.name} has {dtype} in the column {name!r} but {files[0].name} has {joined}; convert one of them"
-            )
+            raise SourceError(f"column {name!r} is {dtype} in {file.name} but {joined} in {files[0].name}; convert one")
         joined = wide
     return pa.field(name, joined)
 

@@ -114,8 +114,7 @@ class Source(ABC):
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that are missing, ambiguous or nested, before reading their data."""
         times = Counter(self.schema.names)
-        absent = [name for name in columns if name not in times]
-        if absent:
+        if absent := [name for name in columns if name not in times]:
             raise self.absent(absent)
         for name in columns:
             if times[name] > 1:
@@ -168,7 +167,11 @@ class Source(ABC):
             self._check_folders(file, arrays)
             if self.partitions:
                 arrays |= self._folder_columns(file, batch.num_rows)
-            yield {name: self._as_described(name, arrays[name]) for name in columns}
+            for name in columns:
+                described, dtype = self._types[name], arrays[name].type
+                if pa.types.is_dictionary(described) and not pa.types.is_dictionary(dtype):  # numeric codes
+                    arrays[name] = arrays[name].dictionary_encode()
+            yield {name: arrays[name] for name in columns}
             advance(batch.num_rows)
 
     def _check_folders(self, file: Path, arrays: Mapping[str, pa.Array]) -> None:
@@ -188,11 +191,6 @@ class Source(ABC):
     def _types(self) -> dict[str, pa.DataType]:
         """Type of each column; for a repeated name, the type of the first."""
         return {field.name: field.type for field in reversed(list(self.schema))}
-
-    def _as_described(self, name: str, column: pa.Array) -> pa.Array:
-        described = self._types[name]
-        is_code = pa.types.is_dictionary(described) and not pa.types.is_dictionary(column.type)
-        return column.dictionary_encode() if is_code else column
 
     def _folder_columns(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
         """Columns that the folders of a file name, as dictionaries with one value."""
@@ -241,15 +239,14 @@ def _is_same_number(value: Any, text: str | None) -> bool:
 def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
     """Convert a column of a typed table to its described type."""
     dtype = value_type(field.type)
-    if (kind in NUMBERS and not is_number_type(dtype)) or (
-        kind is not None and is_dated(kind) and not pa.types.is_temporal(dtype)
-    ):
+    is_number, is_date = is_number_type(dtype), pa.types.is_temporal(dtype)
+    if (kind in NUMBERS and not is_number) or (kind is not None and is_dated(kind) and not is_date):
         raise ColumnError(
             f"column {field.name!r} is stored as {dtype}, not as the type {kind!r} that the description names; convert "
             "the table, or name another type",
             field.name,
         )
-    if kind in ("code", "category") and is_number_type(dtype):
+    if kind in ("code", "category") and is_number:
         return pa.field(field.name, pa.dictionary(pa.int32(), dtype))
     return field
 
@@ -266,7 +263,7 @@ def check_same_columns(file: Path, names: Sequence[str], first: Path, first_name
     lacking, more = [*expected - found], [*found - expected]
     if not lacking and not more:
         return
-    what = f"no column {lacking[0]!r}" if lacking else f"a column {more[0]!r} more"
+    what = f"no column {lacking[0]!r}" if lacking else f"the additional column {more[0]!r}"
     raise SourceError(f"{file.name} has {what}, compared with {first.name}; give all files the same columns")
 
 

@@ -71,9 +71,8 @@ class ArrowSource(Source):
                 rows: Counter[pa.Schema] = Counter()
                 spool = stack.enter_context(Spool(partial(_keep, native, rows)))
             check_any(rows.total())
-            yield cls(
-                path, (path,), join_schemas(list(rows)), n_rows=rows.total(), read=partial(_reread_batches, spool)
-            )
+            read = partial(_reread_batches, spool)
+            yield cls(path, (path,), join_schemas(list(rows)), n_rows=rows.total(), read=read)
 
     def _file_batches(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
@@ -83,9 +82,8 @@ class ArrowSource(Source):
         n_held = 0
         for batch in self.read():
             for start in range(0, batch.num_rows, batch_rows):
-                part = cast_to_schema(
-                    pa.Table.from_batches([batch.slice(start, batch_rows)]).select(list(columns)), schema
-                )
+                rows = pa.Table.from_batches([batch.slice(start, batch_rows)])
+                part = cast_to_schema(rows.select(list(columns)), schema)
                 if n_held + len(part) > batch_rows:
                     yield from _join_tables(tables)
                     tables, n_held = [], 0
@@ -235,17 +233,15 @@ class Remote:
 
     def _files(self) -> list[FileInfo]:
         info = self.store.get_file_info(self.path)
-        if info.type == FileType.Directory:
-            return [
-                entry for entry in self.store.get_file_info(FileSelector(self.path, recursive=True)) if entry.is_file
-            ]
-        return [info]
+        if info.type != FileType.Directory:
+            return [info]
+        return [entry for entry in self.store.get_file_info(FileSelector(self.path, recursive=True)) if entry.is_file]
 
     def upload(self, file: Path, *, replaces: bool) -> None:
         """Copy a file to the store, under a temporary name until the copy is complete."""
         hidden = f"{self.path}.{secrets.token_hex(4)}.tmp"
+        self.check_free(replaces=replaces)
         with writing(Path(self.name)):
-            self.check_free(replaces=replaces)
             try:
                 with file.open("rb") as source, self.store.open_output_stream(hidden) as stream:
                     shutil.copyfileobj(source, stream, COPY_BYTES)
@@ -257,5 +253,6 @@ class Remote:
 
     def check_free(self, *, replaces: bool) -> None:
         """Refuse a target that exists already."""
-        if not replaces and self.store.get_file_info(self.path).type != FileType.NotFound:
-            raise exists_error(self.name)
+        with writing(Path(self.name)):
+            if not replaces and self.store.get_file_info(self.path).type != FileType.NotFound:
+                raise exists_error(self.name)
