@@ -155,10 +155,8 @@ class UnknownSymbol(SanitizeError, ValueError):
         self.columns = columns
         self.n_rows = n_rows
         self.advice = advice
-        names = ", ".join(repr(name) for name in columns)
-        super().__init__(
-            f"{n_rows} row(s) hold a value of {names} that was not there when the channel was fitted. {advice}"
-        )
+        names = ", ".join(map(repr, columns))
+        super().__init__(f"{n_rows} row(s) have a value of {names} that did not occur at fit. {advice}")
 
 
 class BudgetExceeded(SanitizeError):

@@ -143,12 +143,10 @@ def _measure_releases(
 
 def _part_leakage(name: str, counts: ContingencyTable, part: _Sanitized | None) -> PartLeakage:
     """Leakage of a sanitizer, or of a column that bypasses all sanitizers, alone."""
-    summary = _measure_releases(counts, [] if part is None else [part.beside]).summary
     if part is None:
-        return PartLeakage.from_summary(name, (name,), None, summary)
-    return PartLeakage.from_summary(
-        name, part.sanitizer._release.layout.read, part.sanitizer.report_.facts.mechanism, summary
-    )
+        return PartLeakage.from_summary(name, (name,), None, _measure_releases(counts, []).summary)
+    columns, mechanism = part.sanitizer._release.layout.read, part.sanitizer.report_.facts.mechanism
+    return PartLeakage.from_summary(name, columns, mechanism, _measure_releases(counts, [part.beside]).summary)
 
 
 def _as_fitted(pipeline: Any, table: Table) -> _Rows:
@@ -183,13 +181,11 @@ def _output_parts(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows |
         check_is_fitted(step)
         labels = getattr(step, "feature_names_in_", range(step.n_features_in_))
         places = step._transformer_to_input_indices
-        taken = [(key, inner, [labels[place] for place in places[key]]) for key, inner, _ in step.transformers_]
-        return [
-            part
-            for key, inner, columns in taken
-            if columns
-            for part in _output_parts(inner, rows.take(columns), (*path, key))
-        ]
+        parts = []
+        for key, inner, _ in step.transformers_:
+            if columns := [labels[place] for place in places[key]]:
+                parts += _output_parts(inner, rows.take(columns), (*path, key))
+        return parts
     if isinstance(step, FeatureUnion):
         return [part for key, inner in step.transformer_list for part in _output_parts(inner, rows, (*path, key))]
     if _has_sanitizer(step):

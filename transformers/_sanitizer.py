@@ -362,9 +362,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         if isinstance(source, NoiseKey):
             rows = np.bincount(codes, minlength=channel.n_inputs)
             source.bind(channel, rows.tobytes(), hashlib.sha256(codes.tobytes()).digest())
-        if isinstance(source, (NoiseKey, int, np.integer)):  # a seed draws the same noise again
-            return
-        if not _tells_rows(codes[:: len(codes) // _LOOKED_AT + 1]):
+        is_repeatable = isinstance(source, (NoiseKey, int, np.integer))  # the same key or seed draws the same noise
+        if is_repeatable or not _tells_rows(codes[:: len(codes) // _LOOKED_AT + 1]):
             return
         digest = hash(codes.astype(np.min_scalar_type(channel.n_inputs)).tobytes())
         before = _RELEASED.setdefault(self, deque(maxlen=_MOST_REMEMBERED))
@@ -382,20 +381,15 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     def _warn_of_repeats(self, table: Table) -> None:
         """Warn once if another estimator has released the rows of this fit."""
         rows = _FITTED.get(self)
-        if (
-            rows is None
-            or not is_secure(self.random_state)
-            or rows.public != next(_digests(table, self._release.layout.read), None)
-        ):
+        if rows is None or not is_secure(self.random_state):
+            return
+        if rows.public != next(_digests(table, self._release.layout.read), None):
             return
         rows.is_released = True
-        alike = [
-            entry
-            for estimator, entry in list(_FITTED.items())
-            if entry.is_released
-            and entry.secrets & rows.secrets
-            and (estimator is self or not self._draws_as(estimator))
+        others = [
+            entry for estimator, entry in list(_FITTED.items()) if estimator is self or not self._draws_as(estimator)
         ]
+        alike = [entry for entry in others if entry.is_released and entry.secrets & rows.secrets]
         if len(alike) > 1 and not any(entry.has_warned for entry in alike):
             warnings.warn(
                 f"another sanitizer has released the rows that this {type(self).__name__} was fitted on, and both "
@@ -409,10 +403,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
 
     def _draws_as(self, estimator: Sanitizer) -> bool:
         """Return whether another estimator has the same settings and key, and so makes the same release of the rows."""
-        key = self.random_state
-        if not isinstance(key, NoiseKey) or key != estimator.random_state or type(self) is not type(estimator):
-            return False
-        return str(self.get_params()) == str(estimator.get_params())
+        key, is_alike = self.random_state, type(self) is type(estimator)
+        has_key = is_alike and isinstance(key, NoiseKey) and key == estimator.random_state
+        return has_key and str(self.get_params()) == str(estimator.get_params())
 
     @property
     def _kept(self) -> tuple[str, ...]:
@@ -428,14 +421,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             X = Table.from_native(X).native
         if hasattr(X, "columns") or hasattr(X, "column_names"):
             table = Table.from_native(X)
-            if reset:
-                validate_data(self, X, skip_check_array=True, reset=True)
-            else:
-                # X may lack columns of the fit that are not public.
-                same = set(table.names) == set(getattr(self, "feature_names_in_", table.names))
-                if same or not set(self._release.layout.read) <= set(table.names):
-                    validate_data(self, X, skip_check_array=True, reset=False)
+            same = reset or set(table.names) == set(getattr(self, "feature_names_in_", table.names))
+            # At a release, X may lack columns of the fit that are not public.
+            if same or not set(self._release.layout.read) <= set(table.names):
+                validate_data(self, X, skip_check_array=True, reset=reset)
             return table
-        return Table.from_native(
-            validate_data(self, two_dimensional(X), dtype=None, ensure_all_finite=False, reset=reset)
-        )
+        rows = validate_data(self, two_dimensional(X), dtype=None, ensure_all_finite=False, reset=reset)
+        return Table.from_native(rows)

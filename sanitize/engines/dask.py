@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sanitize._util.sampling.noise import hidden
@@ -27,6 +27,7 @@ from sanitize.engines.parquet import (
     TASK_ROWS,
     Item,
     Outcome,
+    merge_all,
     partition_words,
     release_by_tasks,
     release_frame,
@@ -165,12 +166,10 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
     shared = _shared(partial(release_frame, release), f"sanitize-release-{token}")
     # Partitions are numbered after the plan of the source is final: if a later selection of partitions or columns
     # renumbered them, a row could be released twice with different noise.
-    parts = [
-        dask.delayed(_call, pure=False)(
-            shared, part, _Sealed(partition_words(words, number)), dask_key_name=f"sanitize-partition-{token}-{number}"
-        )
-        for number, part in enumerate(public.to_delayed())
-    ]
+    parts, call = [], dask.delayed(_call, pure=False)
+    for number, part in enumerate(public.to_delayed()):
+        sealed, name = _Sealed(partition_words(words, number)), f"sanitize-partition-{token}-{number}"
+        parts.append(call(shared, part, sealed, dask_key_name=name))
     return dd.from_delayed(parts, meta=meta, verify_meta=False)
 
 
@@ -185,7 +184,7 @@ class _Tasks:
         """Run ``work`` on every item and merge the results."""
         token = secrets.token_hex(8)
         shared = _shared(work, f"sanitize-{name}-work-{token}")
-        call, merge = dask.delayed(_call, pure=False), dask.delayed(_merge, pure=False)
+        call, merge = dask.delayed(_call, pure=False), dask.delayed(merge_all, pure=False)
         nodes = [
             call(shared, _Sealed(item), dask_key_name=f"sanitize-{name}-{token}-{i}") for i, item in enumerate(items)
         ]
@@ -220,7 +219,3 @@ def _shared(value: Any, name: str) -> Any:
 
 def _call(work: _Sealed, *items: Any) -> Any:
     return work.value(*(item.value if isinstance(item, _Sealed) else item for item in items))
-
-
-def _merge(outcomes: list[Any]) -> Any:
-    return reduce(lambda left, right: left.merge(right), outcomes)

@@ -18,7 +18,6 @@ import pickle
 import re
 import zlib
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from sanitize import errors
@@ -27,6 +26,7 @@ from sanitize.engines.parquet import (
     TASK_ROWS,
     Item,
     Outcome,
+    merge_all,
     partition_words,
     release_by_tasks,
     release_frame,
@@ -191,9 +191,7 @@ class _Tasks:
             outcomes = numbers.select(sf.udf(call, "binary", useArrow=False)("id")).collect()
         except PySparkException as failed:
             raise _own_error(str(failed)) or failed from None
-        return reduce(
-            lambda left, right: left.merge(right), (pickle.loads(zlib.decompress(row[0])) for row in outcomes)
-        )
+        return merge_all(pickle.loads(zlib.decompress(row[0])) for row in outcomes)
 
 
 def _own_error(text: str) -> errors.SanitizeError | None:
@@ -201,9 +199,7 @@ def _own_error(text: str) -> errors.SanitizeError | None:
     matches = re.findall(r"^sanitize\.errors\.(\w+): (.*)$", text, re.MULTILINE)
     if not matches:
         return None
-    kind = getattr(errors, matches[-1][0], errors.SanitizeError)
-    return kind(matches[-1][1]) if kind in _TOLD else errors.SanitizeError(matches[-1][1])
-
-
-# Errors that may end a task and that consist of their message only.
-_TOLD = (errors.SourceError, errors.SourceChanged, errors.TargetError, errors.ColumnError, errors.InvalidParameter)
+    # Of the errors that may end a task, these consist of their message only.
+    is_told = matches[-1][0] in ("SourceError", "SourceChanged", "TargetError", "ColumnError", "InvalidParameter")
+    kind: type[errors.SanitizeError] = getattr(errors, matches[-1][0]) if is_told else errors.SanitizeError
+    return kind(matches[-1][1])

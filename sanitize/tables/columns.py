@@ -46,26 +46,24 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
         if pa.types.is_run_end_encoded(values.type):
             return pc.run_end_decode(values)
         return values.cast(check_type(values.type, name)) if is_view(values.type) else values
-    dtype = getattr(values, "dtype", None)
-    if str(dtype) == "Object":  # polars would pass pointers
-        raise _kinds_error(name)
+    dtype, array = getattr(values, "dtype", None), None
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         values = values.astype(dtype.newbyteorder("="))
-    array = None
     with contextlib.suppress(pa.ArrowException, TypeError, ValueError, ArithmeticError):  # they quote a value
+        if str(dtype) == "Object":
+            raise TypeError("polars would pass pointers")
         array = convert_to_arrow(values)
-        if (
-            array is None
-            and not type(values).__module__.startswith(("pandas", "numpy"))
-            and hasattr(values, "to_arrow")
-        ):
-            array = values.to_arrow()
-        elif array is None:
-            array = pa.array(values, from_pandas=True)
+        if array is None:
+            is_foreign = not type(values).__module__.startswith(("pandas", "numpy")) and hasattr(values, "to_arrow")
+            array = values.to_arrow() if is_foreign else pa.array(values, from_pandas=True)
     # A column that Arrow reads as bytes may also contain text.
     is_object = dtype in (None, object)
     if array is None or (pa.types.is_binary(array.type) and is_object and any(isinstance(v, str) for v in values)):
-        raise _kinds_error(name)
+        raise ColumnError(
+            f"column {name!r} mixes kinds of values (for example text and numbers) or contains objects; convert it to "
+            "one type first, for example with .astype(str)",
+            name,
+        )
     return array
 
 
@@ -83,14 +81,6 @@ def narrow(column: ArrowColumn) -> ArrowColumn:
 def value_type(dtype: pa.DataType) -> pa.DataType:
     """Type of a column's values; for a dictionary, the type of its entries."""
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
-
-
-def _kinds_error(name: str) -> ColumnError:
-    return ColumnError(
-        f"column {name!r} mixes kinds of values (for example text and numbers) or holds objects; "
-        "convert it to one type first, for example with .astype(str)",
-        name,
-    )
 
 
 def check_type(dtype: pa.DataType, name: str) -> pa.DataType:

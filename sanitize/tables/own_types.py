@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _INTERVAL = re.compile(r"([\[(])(.+), (.+)([\])])")
-_MOST_DIGITS = 76
 
 
 def convert_to_arrow(values: Any) -> Any:
@@ -40,10 +39,9 @@ def convert_to_arrow(values: Any) -> Any:
     if str(dtype) in ("Int128", "UInt128"):
         return pa.array([None if value is None else decimal.Decimal(value) for value in values])
     kind = object_kind(values) if dtype in (None, object) else None
-    if kind is uuid.UUID:
-        return pa.array([None if _is_missing(value) else str(value) for value in values], pa.string())
-    if kind is int:
-        return pa.array([None if _is_missing(value) else _decimal(value) for value in values])
+    if kind in (uuid.UUID, int):
+        convert = str if kind is uuid.UUID else decimal.Decimal
+        return pa.array([None if _is_missing(value) else convert(value) for value in values])
     if kind is not None:  # periods or intervals as objects
         pandas: Any = sys.modules["pandas"]
         dtype = _objects_dtype(values) if kind is pandas.Period else object
@@ -70,21 +68,19 @@ def object_kind(values: Any) -> type | None:
 def pandas_restorer(column: Any) -> Callable[[pa.Array], Any] | None:
     """Return the function that restores pandas values from Arrow's; None if no conversion is needed."""
     pd, dtype = sys.modules["pandas"], column.dtype
-    if isinstance(dtype, pd.CategoricalDtype) and isinstance(
-        dtype.categories.dtype, (pd.IntervalDtype, pd.PeriodDtype)
-    ):
-        spans = dtype.categories.dtype
-        return lambda values: _category(_spans(values, spans), dtype)
+    spans = (pd.IntervalDtype, pd.PeriodDtype)
+    if isinstance(dtype, pd.CategoricalDtype) and isinstance(dtype.categories.dtype, spans):
+        return lambda values: _category(_spans(values, dtype.categories.dtype), dtype)
     if isinstance(dtype, pd.SparseDtype):
         return lambda values: pd.arrays.SparseArray(pd.Series(values.to_pylist()).astype(dtype.subtype), dtype=dtype)
-    if isinstance(dtype, (pd.IntervalDtype, pd.PeriodDtype)):
+    if isinstance(dtype, spans):
         return lambda values: _spans(values, dtype)
     kind = object_kind(column) if dtype == np.dtype(object) else None
     if kind in (uuid.UUID, int):
         return lambda values: pd.array([v if v is None else kind(v) for v in values.to_pylist()], dtype=object)
     if kind is not None:
-        spans = _objects_dtype(column)
-        return lambda values: _spans(values, spans).astype(object)
+        of_objects = _objects_dtype(column)
+        return lambda values: _spans(values, of_objects).astype(object)
     return None
 
 
@@ -95,12 +91,6 @@ def _objects_dtype(values: Any) -> Any:
 
 def _is_missing(value: Any) -> bool:
     return value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or bool(np.all(value != value))
-
-
-def _decimal(value: Any) -> decimal.Decimal:
-    if len(str(abs(value))) > _MOST_DIGITS:
-        raise OverflowError
-    return decimal.Decimal(value)
 
 
 def _categories_in_arrow(values: Any) -> Any:
@@ -131,9 +121,8 @@ def _spans(values: pa.Array, dtype: Any) -> Any:
         if pa.types.is_string(values.type):
             return pd.PeriodIndex(values.to_pylist(), freq=dtype.freq).array
         return pd.DatetimeIndex(values.cast(pa.timestamp("us")).to_pandas()).to_period(dtype.freq).array
-    return pd.arrays.IntervalArray(
-        [None if text is None else _interval(text, dtype) for text in values.to_pylist()], dtype=dtype
-    )
+    intervals = [None if text is None else _interval(text, dtype) for text in values.to_pylist()]
+    return pd.arrays.IntervalArray(intervals, dtype=dtype)
 
 
 def _interval(text: str, dtype: Any) -> Any:

@@ -211,7 +211,7 @@ def test_an_unseen_symbol_is_released_in_the_group_of_the_riskiest_one():
 
 def test_unseen_symbols_are_an_error_when_asked():
     fitted = SubsetMerging(LIP, sensitive=S, public=X, handle_unknown="error").fit(DF)
-    with pytest.raises(UnknownSymbol, match=r"3 row\(s\) hold a value of 'town', 'job'") as caught:
+    with pytest.raises(UnknownSymbol, match=r"3 row\(s\) have a value of 'town', 'job'") as caught:
         fitted.transform(with_unseen())
     assert caught.value.n_rows == 3
     assert "Z" not in str(caught.value)

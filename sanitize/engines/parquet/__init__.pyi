@@ -3,6 +3,7 @@ from ._engine import (
     Item as Item,
     Outcome as Outcome,
     TASK_ROWS as TASK_ROWS,
+    merge_all as merge_all,
     shared_noise_key as shared_noise_key,
     partition_words as partition_words,
     release_by_tasks as release_by_tasks,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -38,7 +38,7 @@ from sanitize.tables.frame import Table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.over_time import Entry, Ledger, Tally
@@ -61,6 +61,11 @@ class Mergeable(Protocol):
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome", bound=Mergeable)
+
+
+def merge_all(outcomes: Iterable[Outcome]) -> Outcome:
+    """Merge the results of tasks, of which there is at least one."""
+    return reduce(lambda left, right: left.merge(right), outcomes)
 
 
 class Engine(Protocol):

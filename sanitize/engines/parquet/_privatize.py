@@ -283,9 +283,8 @@ def plan_file(
     settings = _Settings.from_arguments(sanitizer, rows, workers, description)
     refuse_noisy(settings.sanitizer, "a plan would be another fit; release, and read the report, or plan without it")
     with settings.open_table(source) as table:
-        report: LeakageReport = settings.sanitizer.prepare(
-            TableCounter(table, batch_rows, workers=settings.threads), settings.rows
-        ).report
+        first = TableCounter(table, batch_rows, workers=settings.threads)
+        report: LeakageReport = settings.sanitizer.prepare(first, settings.rows).report
     return report
 
 

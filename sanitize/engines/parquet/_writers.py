@@ -156,9 +156,8 @@ class CsvWriter:
         for number, field in enumerate(self._schema):
             end = "\n" if number == len(self._schema) - 1 else ","
             values, indices = _texts(as_type(columns[field.name], field.type), field.name)
-            lines = pa.array(
-                [("" if text is None else quote_field(text)) + end for text in [*values, None]], pa.string()
-            )
+            fields = ["" if text is None else quote_field(text) for text in (*values, None)]
+            lines = pa.array([text + end for text in fields], pa.string())
             longest += pc.max(pc.binary_length(lines)).as_py()
             texts.append((lines, indices.fill_null(len(values))))
         n_rows = len(texts[0][1])

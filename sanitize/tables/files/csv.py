@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -276,17 +275,17 @@ class CsvSource(Source):
     @contextlib.contextmanager
     def _bytes(self, file: Path) -> Iterator[CheckedBytes]:
         """Content of the file after its header, decompressed."""
-        with reading(file.name), contextlib.ExitStack() as stack:
-            plain: BinaryIO = stack.enter_context(file.open("rb") if self.spool is None else self.spool.open())
-            raw, description = stack.enter_context(open_unpacked(plain, file.name)), self.description
-            yield stack.enter_context(
-                CheckedBytes(raw, file.name, description.delimiter, has_header=description.header is not False)
-            )
+        delimiter, has_header = self.description.delimiter, self.description.header is not False
+        with (
+            reading(file.name),
+            file.open("rb") if self.spool is None else self.spool.open() as plain,
+            open_unpacked(plain, file.name) as raw,
+            CheckedBytes(raw, file.name, delimiter, has_header=has_header) as checked,
+        ):
+            yield checked
 
 
-def _read_values(
-    batch: pa.RecordBatch, columns: Sequence[str], readers: Sequence[ColumnReader | None]
-) -> pa.RecordBatch:
+def _read_values(batch: pa.RecordBatch, columns: Sequence[str], readers: list[ColumnReader | None]) -> pa.RecordBatch:
     """Convert a batch of texts to values."""
     arrays = []
     for column, name, reader in zip(batch.columns, columns, readers, strict=True):
@@ -318,9 +317,7 @@ def _parsing(file: Path, raw: CheckedBytes) -> Iterator[None]:
             raise _unfit(name)
         raise ColumnError(f"column {name!r} has text that is not valid UTF-8; convert the file to UTF-8 first", name)
     if "straddl" in message:
-        raise SourceError(
-            f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or a quote that is never closed"
-        )
+        raise SourceError(f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or an open double quote")
     raise SourceError(f"{file.name} cannot be read as CSV: it is damaged or not supported")
 
 

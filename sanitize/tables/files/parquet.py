@@ -171,32 +171,19 @@ def _join_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sch
 
 def _join_fields(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -> pa.Field:
     """Column with the narrowest type that holds all possible values of its types in the files exactly."""
-    kinds = list(dict.fromkeys(field.type for field in fields))
-    if len(kinds) == 1:
+    if len({field.type for field in fields}) == 1:
         return fields[0].with_nullable(any(field.nullable for field in fields))
-    plain = [value_type(dtype) for dtype in kinds if not pa.types.is_null(value_type(dtype))]
-    joined = plain[0] if plain else pa.null()
-    for dtype in plain[1:]:
-        wide = _wider(joined, dtype)
-        if wide is None:
-            file = next(file for file, field in zip(files, fields, strict=True) if value_type(field.type) == dtype)
-            raise SourceError(f"column {name!r} is {dtype} in {file.name} but {joined} in {files[0].name}; convert one")
-        joined = wide
-    return pa.field(name, joined)
-
-
-def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """Type that holds the values of two types; None if their kinds differ."""
-    try:
-        [field] = pa.unify_schemas([pa.schema([("x", left)]), pa.schema([("x", right)])], promote_options="permissive")
-    except pa.ArrowException:
-        return None
-    is_mixed = any(is_kind(left) != is_kind(right) for is_kind in (pa.types.is_temporal, is_text, _is_bytes))
-    return None if is_mixed else field.type
-
-
-def _is_bytes(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
+    first: dict[pa.DataType, Path] = {}  # the first file with each type
+    for file, column in zip(files, fields, strict=True):
+        first.setdefault(value_type(column.type), file)
+    checks = (pa.types.is_temporal, is_text, pa.types.is_binary, pa.types.is_large_binary)
+    kinds = {tuple(is_kind(dtype) for is_kind in checks) for dtype in first if not pa.types.is_null(dtype)}
+    if len(kinds) <= 1:
+        with contextlib.suppress(pa.ArrowException):
+            schemas = [pa.schema([(name, dtype)]) for dtype in first]
+            return pa.unify_schemas(schemas, promote_options="permissive").field(0)
+    has = " and ".join(f"{dtype} in {file.name}" for dtype, file in first.items())
+    raise SourceError(f"column {name!r} is {has}; convert it to one type")
 
 
 def is_text(dtype: pa.DataType) -> bool:

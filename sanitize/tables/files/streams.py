@@ -127,10 +127,9 @@ def _join_tables(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
     with contextlib.suppress(pa.ArrowException):  # Arrow cannot join different dictionaries with missing values
         tables = [pa.concat_tables(tables).combine_chunks()] if len(tables) > 1 else tables
     for batch in (batch for table in tables for batch in table.to_batches()):
-        plain = [as_arrow(column, name) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
-        yield pa.RecordBatch.from_arrays(
-            [column.dictionary_encode() if is_text(column.type) else column for column in plain], batch.schema.names
-        )
+        names = batch.schema.names
+        plain = [as_arrow(column, name) for name, column in zip(names, batch.columns, strict=True)]
+        yield pa.record_batch([c.dictionary_encode() if is_text(c.type) else c for c in plain], names)
 
 
 class Spool(contextlib.AbstractContextManager["Spool"]):

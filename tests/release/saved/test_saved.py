@@ -402,7 +402,7 @@ def test_unseen_symbols_are_refused_by_columns_and_number_of_rows(saved, tmp_pat
     frame = table(400, seed=3).to_pandas()
     frame.loc[[7, 300], "x"] = "SECRET"
     frame.to_parquet(tmp_path / "new.parquet")
-    with pytest.raises(UnknownSymbol, match=r"2 row\(s\) hold a value of 'x', 'age'") as caught:
+    with pytest.raises(UnknownSymbol, match=r"2 row\(s\) have a value of 'x', 'age'") as caught:
         release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", saved, batch_rows=50)
     assert caught.value.n_rows == 2
     assert "SECRET" not in str(caught.value)
