@@ -299,7 +299,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         columns |= self._release.own_values(table)
         if sensitive := tuple(name for name in self._kept if name in table.names):
             warnings.warn(
-                "keep_sensitive=True: the output holds the sensitive columns and is not for release",
+                "keep_sensitive=True: the output has the sensitive columns and is not for release",
                 ReleaseWarning,
                 stacklevel=2,
             )

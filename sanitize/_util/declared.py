@@ -33,7 +33,6 @@ Unset = msgspec.UnsetType
 # Errors that reading a form raises, from msgspec and from the rules of the forms themselves.
 _REFUSALS = (msgspec.MsgspecError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
 _LARGEST_WHOLE, LARGEST = (1 << 63) - 1, sys.float_info.max
-_FREE = "[...]"
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
 
 
@@ -69,7 +68,7 @@ class SchemaError(ValueError):
     ) -> None:
         self.what, self.path, self.fault, self.extra, self.value = what, path, fault, extra or {}, value
         place = "".join(
-            f"[{key}]" if isinstance(key, int) else _FREE if isinstance(key, _Key) else f".{key}" for key in path
+            f"[{key}]" if isinstance(key, int) else "[...]" if isinstance(key, _Key) else f".{key}" for key in path
         )
         super().__init__(f"{place.removeprefix('.') or 'it'} {what}")
 
@@ -183,8 +182,7 @@ def _first_error(value: Any, form: Any, path: Place) -> SchemaError:
         if _refusal(part, declared) is not None:
             return _first_error(part, declared, (*path, key))
     base, extra = _bare(form)
-    members = _members(base)
-    structures = [member for member in members if _is_structure(member)] if isinstance(value, dict) else []
+    structures = [member for member in _members(base) if _is_structure(member)] if isinstance(value, dict) else []
     for structure in structures:
         if _is_tagged(value, structure):
             return _check_keys(value, structure, path)
@@ -206,9 +204,8 @@ def _wrong(form: Any, value: Any, path: Place) -> SchemaError:
 
 def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> SchemaError:
     """Return the error for an object whose single values all fit: a missing key, an unknown key or a broken rule."""
-    fields = msgspec.structs.fields(structure)
-    tag_field = structure.__struct_config__.tag_field
-    names = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]
+    fields, tag_field = msgspec.structs.fields(structure), structure.__struct_config__.tag_field
+    names = [*filter(None, [tag_field]), *(field.encode_name for field in fields)]
     for field in fields:
         if field.required and field.encode_name not in value:
             return SchemaError("is missing", (*path, field.encode_name), "missing", _bare(field.type)[1])

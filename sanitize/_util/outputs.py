@@ -331,15 +331,14 @@ class _Unnamed:
 
     def _take_name_of_folder(self) -> None:
         assert self.hidden is not None
-        if not self.path.exists():
-            try:
+        try:
+            if not self.path.exists():
                 os.replace(self.hidden, self.path)
-            except OSError as error:  # another process took the name after the check
-                taken = (errno.ENOTEMPTY, errno.EEXIST, *(() if self.replaces else (errno.ENOTDIR,)))
-                if error.errno not in taken:
-                    raise
-            else:
                 return
+        except OSError as error:  # another process took the name after the check
+            taken = (errno.ENOTEMPTY, errno.EEXIST, *(() if self.replaces else (errno.ENOTDIR,)))
+            if error.errno not in taken:
+                raise
         if not self.replaces:
             raise exists_error(self.path)
         self.old = hidden_name(self.path, "old")

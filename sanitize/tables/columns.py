@@ -246,7 +246,7 @@ def python_values(values: pa.Array, name: str) -> list[Any]:
         result: list[Any] = values.to_pylist()
     except (pa.ArrowException, ValueError, OverflowError, LookupError):
         raise ColumnError(
-            f"column {name!r} holds dates or times that Python cannot represent (a year beyond 9999 or an unknown time "
+            f"column {name!r} has dates or times that Python cannot represent (a year beyond 9999 or an unknown time "
             "zone); bin or convert them first",
             name,
         ) from None

@@ -120,7 +120,7 @@ def test_3_the_input_cannot_be_read_or_does_not_fit(command, source, tmp_path, r
         ("nowhere.parquet", "town", "no such file"),
         ("text.parquet", "town", "is not a Parquet file"),
         ("cut.parquet", "town", "cut off or damaged"),
-        ("empty", "town", "holds no *.parquet files"),
+        ("empty", "town", "has no *.parquet files"),
         ("none.parquet", "town", "no rows"),
         ("raw.parquet", "twon", "did you mean 'town'"),
         ("raw.parquet", "name", "different value in most rows"),

@@ -136,7 +136,7 @@ EXPECTED: dict[str, list[tuple[str, str, tuple[int, str]]]] = {
     "csv/leading_zero_codes.csv": [("s", "zip", RELEASED), ("zip", "s", RELEASED)],
     "csv/long_line.csv": [("s", "x", CONSTANT), ("x", "s", CONSTANT)],
     "csv/na_is_a_value.csv": [("s", "country", RELEASED)],
-    "csv/nul_bytes.csv": [("s", "x", (3, "holds NUL bytes"))],
+    "csv/nul_bytes.csv": [("s", "x", (3, "contains NUL bytes"))],
     "csv/ragged.csv": [("s", "x", (3, "has a row of 1 fields where its header has 2"))],
     "csv/semicolon_decimal_comma.csv": [("s", "x", RELEASED), ("x", "s", RELEASED)],
     "csv/unterminated_quote.csv": [("s", "x", (3, "has an open double quote"))],

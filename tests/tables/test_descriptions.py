@@ -277,7 +277,7 @@ def archived(*names: str) -> bytes:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (archived("a.csv", "b.csv"), "holds 2 files"),
+        (archived("a.csv", "b.csv"), "contains 2 files"),
         (archived(), "NUL"),
         (archived("a.csv")[:40], "damaged"),
         (bz2.compress(b"s,x\np,a\n" * 999)[:-9], "damaged"),

@@ -133,7 +133,7 @@ def test_dates_that_python_cannot_name_leave_nothing(tmp_path, capsys):
     assert release(tmp_path / "raw.parquet", "-o", tmp_path / "out.parquet") == 3
     shown = capsys.readouterr()
     assert shown.err == (
-        "sanitize: column 'x' holds dates or times that Python cannot represent (a year beyond 9999 or an unknown time "
+        "sanitize: column 'x' has dates or times that Python cannot represent (a year beyond 9999 or an unknown time "
         "zone); bin or convert them first\n"
     )
     assert os.listdir(tmp_path) == ["raw.parquet"]

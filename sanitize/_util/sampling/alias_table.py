@@ -40,10 +40,8 @@ class AliasTable:
         Words below draw the first output of the bucket, words above the second.
     tail : ndarray of int64, shape (n_buckets,)
         If the word equals ``lead``, further bits below this number draw the first output.
-    first, second : ndarray of int32, shape (n_buckets,), or None
-        Outputs of each bucket; None if ``pair`` holds them.
-    pair : ndarray of uint32, shape (n_buckets,), or None
-        First and second output of each bucket in 16 bits each, so that both take one look-up.
+    pair : ndarray of uint32 or uint64, shape (n_buckets,)
+        First and second output of each bucket, in half of the bits each, so that both take one look-up.
     scale_bits : int
     """
 
@@ -53,9 +51,7 @@ class AliasTable:
     only: NDArray[np.int32] | None
     lead: NDArray[Any]
     tail: NDArray[np.int64]
-    first: NDArray[np.int32] | None
-    second: NDArray[np.int32] | None
-    pair: NDArray[np.uint32] | None
+    pair: NDArray[Any]
     scale_bits: int
 
     @classmethod
@@ -83,8 +79,10 @@ class AliasTable:
         full = lead >> word_bits > 0
         lead[full] = tail[full] = 0
         row_start = np.repeat(indptr[:-1], 1 << bits)
-        first, second = indices[row_start + buckets.first], indices[row_start + buckets.second]
-        paired = int(indices.max()) < 1 << 16
+        pair_type = np.dtype(np.uint32 if int(indices.max()) < 1 << 16 else np.uint64)
+        pair = indices[row_start + buckets.first].astype(pair_type)
+        pair <<= pair_type.type(4 * pair_type.itemsize)
+        pair |= indices[row_start + buckets.second].astype(pair_type)
         single = bool((sizes == 1).any()) and not one_width
         return cls(
             offset=buckets.offset[:-1],
@@ -93,9 +91,7 @@ class AliasTable:
             only=np.where(sizes == 1, indices[indptr[:-1]], -1).astype(np.int32) if single else None,
             lead=lead.astype(dtype),
             tail=tail,
-            first=None if paired else first,
-            second=None if paired else second,
-            pair=first.astype(np.uint32) << np.uint32(16) | second.astype(np.uint32) if paired else None,
+            pair=pair,
             scale_bits=scale_bits,
         )
 
@@ -141,11 +137,8 @@ class AliasTable:
         if len(ties):
             more = row_words.more(ties if places is None else places[ties], self.scale_bits - 8 * dtype.itemsize)
             below[ties] = more < self.tail[bucket[ties]]
-        if self.pair is None:
-            assert self.first is not None
-            assert self.second is not None
-            return np.where(below, self.first.take(bucket), self.second.take(bucket))
-        pair = self.pair.take(bucket, out=scratch("pair", np.uint32, size), mode="clip")
-        second = scratch.copy("second", np.uint16, pair)
-        pair >>= np.uint32(16)
-        return choose(below, scratch.copy("first", np.uint16, pair), second, scratch("outputs", np.uint16, size))
+        pair = self.pair.take(bucket, out=scratch("pair", self.pair.dtype, size), mode="clip")
+        half = np.dtype(f"u{pair.itemsize // 2}")
+        second = scratch.copy("second", half, pair)
+        pair >>= pair.dtype.type(8 * half.itemsize)
+        return choose(below, scratch.copy("first", half, pair), second, scratch("outputs", half, size))

@@ -92,7 +92,7 @@ def restore_type(column: Any, dtype: pa.DataType, name: str) -> Any:
             values = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp(dtype.unit))
         return values.cast(dtype)
     except pa.ArrowException:
-        raise ColumnError(f"column {name!r} of the release holds text that is not of the type {dtype}", name) from None
+        raise ColumnError(f"column {name!r} of the release has text that is not of the type {dtype}", name) from None
 
 
 class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
@@ -104,7 +104,6 @@ class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
             schema,
             store_schema=False,
             compression="zstd",
-            use_dictionary=True,
             # Statistics of text take a third of the time, and are useless: minimum and maximum of a few values.
             write_statistics=[field.name for field in schema if not pa.types.is_dictionary(field.type)],
             write_page_checksum=True,
@@ -203,7 +202,7 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
                 raise pa.ArrowInvalid("some are too far from 1970 to be read again")
         except (pa.ArrowException, ColumnError):
             raise ColumnError(
-                f"column {name!r} is {array.type} and holds values that have no text form in CSV; release it to a "
+                f"column {name!r} is {array.type} and has values that have no text form in CSV; release it to a "
                 ".parquet file",
                 name,
             ) from None

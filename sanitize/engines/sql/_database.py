@@ -348,7 +348,7 @@ def refuse_type(name: str, *, is_fit: bool) -> None:
     """Refuse a column type whose text differs between databases."""
     if not is_fit:
         raise InvalidParameter(
-            f"column {name!r} holds dates, or values that are not numbers, text or booleans, which databases write in "
+            f"column {name!r} has dates, or values that are not numbers, text or booleans, which databases write in "
             "different ways; convert it to text in a view, for example to the year, and release the view"
         )
 
@@ -426,7 +426,7 @@ class Coder:
         dtype, value, table = level.type, self.column(name), f"{self.prefix}level_{len(self.joins)}"
         is_text, is_number = pa.types.is_string(dtype), is_numeric(dtype)
         refuse_type(name, is_fit=is_text or is_number or pa.types.is_boolean(dtype) or pa.types.is_null(dtype))
-        lines = [(literal(entry), code) for code, entry in enumerate(level.to_pylist())]
+        lines: list[tuple[Any, Any]] = [(literal(entry), code) for code, entry in enumerate(level.to_pylist())]
         self.tables[table] = "value, code", lines or [(None, None)]
         value = exp.cast(value, "text") if is_text else value
         self.joins[table] = exp.EQ(this=value, expression=exp.column("value", table))
@@ -462,7 +462,7 @@ def literal(value: Any) -> exp.Expression:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return exp.convert(value)
     if not abs(value) < 1 << 63:
-        raise InvalidParameter("the channel or its bins hold a number beyond 2**63, which SQL cannot hold exactly")
+        raise InvalidParameter("the channel or its bins contain a number beyond 2**63, which SQL cannot store exactly")
     if isinstance(value, int):
         return exp.convert(value)
     numerator, denominator = value.as_integer_ratio()

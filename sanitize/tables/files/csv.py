@@ -309,7 +309,7 @@ def _parsing(file: Path, raw: CheckedBytes) -> Iterator[None]:
     if shape := re.search(r"Expected (\d+) columns, got (\d+)", message):
         raise SourceError(
             f"{file.name} has a row of {shape[2]} fields where its header has {shape[1]}; mend it, remove lines above "
-            "the header, or quote the fields that hold commas or line breaks"
+            "the header, or quote the fields that contain commas or line breaks"
         )
     if column := re.search(r"In CSV column #(\d+)", message):
         name = raw.names[int(column[1])]

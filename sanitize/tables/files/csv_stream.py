@@ -115,7 +115,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
         if got.startswith((b"\xff\xfe", b"\xfe\xff")):  # no text in UTF-8 contains these bytes
             raise SourceError(f"{self._name} is UTF-16; convert it to UTF-8 first")
         if b"\0" in got:
-            raise SourceError(f"{self._name} holds NUL bytes, so it is not CSV in UTF-8; convert it first")
+            raise SourceError(f"{self._name} contains NUL bytes, so it is not CSV in UTF-8; convert it first")
         return got
 
     def _first(self, line: bytes) -> list[str]:

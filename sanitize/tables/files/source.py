@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -168,7 +168,7 @@ class Source(ABC):
             if self.partitions:
                 arrays |= self._folder_columns(file, batch.num_rows)
             for name in columns:
-                described, dtype = self._types[name], arrays[name].type
+                described, dtype = self.schema.field(name).type, arrays[name].type
                 if pa.types.is_dictionary(described) and not pa.types.is_dictionary(dtype):  # numeric codes
                     arrays[name] = arrays[name].dictionary_encode()
             yield {name: arrays[name] for name in columns}
@@ -186,11 +186,6 @@ class Source(ABC):
                     "rename the folder",
                     name,
                 )
-
-    @cached_property
-    def _types(self) -> dict[str, pa.DataType]:
-        """Type of each column; for a repeated name, the type of the first."""
-        return {field.name: field.type for field in reversed(list(self.schema))}
 
     def _folder_columns(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
         """Columns that the folders of a file name, as dictionaries with one value."""
@@ -272,7 +267,7 @@ def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
     if path.is_dir():
         files = tuple(sorted(file for file in _entries(path) if file.name.lower().endswith(tuple(suffixes))))
         if not files:
-            raise SourceError(f"the folder {path.name!r} holds no {' or '.join(f'*{end}' for end in suffixes)} files")
+            raise SourceError(f"the folder {path.name!r} has no {' or '.join(f'*{end}' for end in suffixes)} files")
     elif not path.exists():
         raise SourceError(f"no such file or folder: {path}")
     else:

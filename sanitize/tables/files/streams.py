@@ -224,7 +224,7 @@ class Remote:
                 for info in self._files():
                     inner = PurePosixPath(info.path).relative_to(self.path)
                     if ".." in inner.parts:
-                        raise SourceError(f"{root.name} holds a file whose name leads out of it; nothing was read")
+                        raise SourceError(f"{root.name} contains a file whose name leads out of it; nothing was read")
                     (root / inner).parent.mkdir(parents=True, exist_ok=True)
                     with self.store.open_input_stream(info.path) as stream, (root / inner).open("xb") as copy:
                         shutil.copyfileobj(stream, copy, COPY_BYTES)

@@ -44,7 +44,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> contextlib.AbstractContextMa
     # Archives made on a Mac also contain notes about their files.
     files = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
     if len(files) != 1:
-        raise SourceError(f"{name} holds {len(files)} files; unpack it, and name the file with the table")
+        raise SourceError(f"{name} contains {len(files)} files; unpack it, and name the file with the table")
     if files[0].flag_bits & 1:
         raise SourceError(f"{name} is encrypted; unpack it first")
     return archive.open(files[0])

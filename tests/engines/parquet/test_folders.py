@@ -77,7 +77,7 @@ def test_a_sub_folder_named_like_a_file_is_looked_into(tmp_path):
 def test_a_folder_without_parquet_files_is_refused(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("s,x\n")
-    with pytest.raises(SourceError, match=r"holds no \*\.parquet files"):
+    with pytest.raises(SourceError, match=r"has no \*\.parquet files"):
         release_file(tmp_path / "in", tmp_path / "out", merging())
 
 
