@@ -141,7 +141,7 @@ class _FirstPassByTasks(TableCounter):
         """Count all rows; if they keep their order, also by position."""
         self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.read))))
         audited = self.order_audit(layout, order) is not None
-        return self._run(partial(count_rows, worker_source(self.source), layout, audited), "count")
+        return self._run(partial(count_rows, worker_source(self.source), layout, audits_order=audited), "count")
 
     def tally(self, entries: tuple[Entry, ...]) -> Tally:
         """Count the rows for the joint leakage in a ledger."""

@@ -175,8 +175,7 @@ def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Cal
     """Return a context that records a release in its ledgers, if there are any, while it is written."""
     if not isinstance(sanitizer, Designer):
         raise InvalidParameter(
-            "a saved release lacks the joint distribution that a ledger needs; fit a sanitizer on these rows, or leave "
-            "the ledger out"
+            "a saved release lacks the joint distribution that a ledger needs; fit a sanitizer, or leave the ledger out"
         )
     from sanitize.over_time import as_ledger
 

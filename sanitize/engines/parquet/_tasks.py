@@ -106,7 +106,7 @@ class Written:
         return Written(self.rows + outcome.rows)
 
 
-def count_rows(source: ParquetSource, layout: Layout, audits_order: bool, task: Task) -> RowCounts:  # noqa: FBT001
+def count_rows(source: ParquetSource, layout: Layout, task: Task, *, audits_order: bool) -> RowCounts:
     """Count the rows of a task in a contingency table, and by position if their order is audited."""
     order = OrderAudit.empty(layout.sensitive, source.n_rows, layout.public) if audits_order else None
     counted = TableCounter(task.slice(source)).count_files(layout, order, task.before)

@@ -201,11 +201,8 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
             if pa.types.is_temporal(values.type) and not restore_type(text, values.type, name).equals(values):
                 raise pa.ArrowInvalid("some are too far from 1970 to be read again")
         except (pa.ArrowException, ColumnError):
-            raise ColumnError(
-                f"column {name!r} is {array.type} and has values that have no text form in CSV; release it to a "
-                ".parquet file",
-                name,
-            ) from None
+            message = f"column {name!r} is {array.type} and has values with no text form in CSV; release it as .parquet"
+            raise ColumnError(message, name) from None
         values = text
     texts = values.to_pylist()
     if any("\0" in text for text in (name, *texts) if text is not None):

@@ -288,10 +288,7 @@ def sampling_steps(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArr
         steps.append(((buckets.offset[state], shift[state]), (cut, primary, alias)))
         state = np.arange(stage.n_outputs, dtype=np.int32)
     if len(steps) > _WORDS:
-        raise InvalidParameter(
-            f"the channel draws {len(steps)} times per row, and a hash gives {_WORDS} random numbers; "
-            "release fewer parts"
-        )
+        raise InvalidParameter(f"the channel has more than {_WORDS} stages that draw; release fewer parts at once")
     return steps, state
 
 

@@ -95,7 +95,8 @@ class Target:
             raise TargetError(f"{path.name} has a suffix that cannot be written; name a .csv or .parquet file")
         if source is not None:
             source_path = source.resolve()
-            if source_path == target_path or source_path in target_path.parents or target_path in source_path.parents:
+            inside = source.is_dir() and source_path in target_path.parents
+            if source_path == target_path or inside or target_path in source_path.parents:
                 raise TargetError(
                     f"{path.name or path} is the raw table, lies inside it or contains it, and the raw table is never "
                     "modified; choose another target"

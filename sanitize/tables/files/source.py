@@ -236,11 +236,10 @@ def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
     dtype = value_type(field.type)
     is_number, is_date = is_number_type(dtype), pa.types.is_temporal(dtype)
     if (kind in NUMBERS and not is_number) or (kind is not None and is_dated(kind) and not is_date):
-        raise ColumnError(
-            f"column {field.name!r} is stored as {dtype}, not as the type {kind!r} that the description names; convert "
-            "the table, or name another type",
-            field.name,
+        message = (
+            f"column {field.name!r} is stored as {dtype}, not as the type {kind!r} of its description; convert one"
         )
+        raise ColumnError(message, field.name)
     if kind in ("code", "category") and is_number:
         return pa.field(field.name, pa.dictionary(pa.int32(), dtype))
     return field
