@@ -72,11 +72,11 @@ def test_parts_that_differ_harmlessly_are_one_table(name, turned, tmp_path):
     ("first", "second", "says"),
     [
         ({"x": ["a"]}, {"y": ["a"]}, r"b\.parquet has no column 'x', compared with a\.parquet"),
-        ({"x": ["a"]}, {"x": ["a"], "y": [1]}, r"b\.parquet has the additional column 'y', compared with a\.parquet"),
+        ({"x": ["a"]}, {"x": ["a"], "y": [1]}, r"b\.parquet has an additional column 'y', compared with a\.parquet"),
         ({"x": ["a"]}, {"x": [1]}, r"column 'x' is string in a\.parquet and int64 in b\.parquet"),
-        ({"x": [1]}, {"x": [datetime.date(2024, 1, 1)]}, r"b\.parquet has date32\[day\] in the column 'x'"),
-        ({"x": ["a"]}, {"x": [b"a"]}, r"b\.parquet has binary in the column 'x'"),
-        ({"x": [True]}, {"x": [1]}, r"b\.parquet has int64 in the column 'x'"),
+        ({"x": [1]}, {"x": [datetime.date(2024, 1, 1)]}, r"'x' is int64 in a\.parquet and date32\[day\] in b\.parquet"),
+        ({"x": ["a"]}, {"x": [b"a"]}, r"'x' is string in a\.parquet and binary in b\.parquet"),
+        ({"x": [True]}, {"x": [1]}, r"'x' is bool in a\.parquet and int64 in b\.parquet"),
     ],
 )
 def test_parts_that_differ_are_named(first, second, says, tmp_path):
@@ -108,8 +108,8 @@ def test_parts_of_text_that_differ_harmlessly_are_one_table(name, tmp_path):
     ("second", "says"),
     [
         ("s,y\nn,b\n", r"b\.csv has no column 'x', compared with a\.csv"),
-        ("s,x,y\nn,b,1\n", r"b\.csv has the additional column 'y', compared with a\.csv"),
-        ("s,x,x\nn,b,1\n", r"b\.csv has a column 'x' more"),
+        ("s,x,y\nn,b,1\n", r"b\.csv has an additional column 'y', compared with a\.csv"),
+        ("s,x,x\nn,b,1\n", r"b\.csv has an additional column 'x'"),
         ("s\nn\n", r"b\.csv has no column 'x'"),
     ],
 )

@@ -257,7 +257,7 @@ def check_same_columns(file: Path, names: Sequence[str], first: Path, first_name
     lacking, more = [*expected - found], [*found - expected]
     if not lacking and not more:
         return
-    what = f"no column {lacking[0]!r}" if lacking else f"the additional column {more[0]!r}"
+    what = f"no column {lacking[0]!r}" if lacking else f"an additional column {more[0]!r}"
     raise SourceError(f"{file.name} has {what}, compared with {first.name}; give all files the same columns")
 
 
