@@ -204,6 +204,8 @@ class CsvSource(Source):
 
     def reading(self, readers: Mapping[str, ColumnReader]) -> CsvSource:
         """Return the same source with readers for more columns."""
+        if not readers:
+            return self  # with its number of rows, if it is known
         types = {name: reader.dtype for name, reader in readers.items()}
         fields = [pa.field(field.name, types.get(field.name, field.type)) for field in self.schema]
         return replace(self, schema=pa.schema(fields), readers={**self.readers, **readers})

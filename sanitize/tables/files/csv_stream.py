@@ -61,6 +61,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
             head += more
             if len(head) > HEADER_BYTES:
                 raise SourceError(f"{name} has no header line in its first {HEADER_BYTES >> 20} MiB")
+        end = len(head) if end is None else end
         start = head[:_SAMPLE_BYTES].decode("utf-8", errors="replace")
         self.delimiter = delimiter or detect_delimiter(start)
         first = self._first(head[:end])
