@@ -120,16 +120,13 @@ def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> Leakag
     unsanitized = tuple(name for name in columns if name not in sanitized)
     as_they_are = {"public": Tuples.from_alphabet(counts.public, [unsanitized])[1][0]} if unsanitized else {}
     Layout.refuse_distinct({"sensitive": counts.sensitive, **as_they_are}, int(counts.n))
-    tables = marginal_tables(counts, [(name,) for name in columns])
+    tables = zip(columns, marginal_tables(counts, [(name,) for name in columns]), strict=True)
     facts = ReleaseFacts(
         mechanism="audit",
         seeded=any(part.sanitizer.recipe().is_seeded for part in sanitized.values()),
         n_unseen=sum(part.encoded[1] for part in sanitized.values()),
         kept=unsanitized,
-        parts=tuple(
-            _part_leakage(name, column_counts, sanitized.get(name))
-            for name, column_counts in zip(columns, tables, strict=True)
-        ),
+        parts=tuple(_part_leakage(name, table_counts, sanitized.get(name)) for name, table_counts in tables),
     )
     return _measure_releases(counts, [part.beside for part in sanitized.values()], facts)
 

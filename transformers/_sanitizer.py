@@ -298,11 +298,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         columns = self._release.draw(codes, random_words(self.random_state), workers=workers)
         columns |= self._release.own_values(table)
         if sensitive := tuple(name for name in self._kept if name in table.names):
-            warnings.warn(
-                "keep_sensitive=True: the output has the sensitive columns and is not for release",
-                ReleaseWarning,
-                stacklevel=2,
-            )
+            words = "keep_sensitive=True: the output has the sensitive columns and is not for release"
+            warnings.warn(words, ReleaseWarning, stacklevel=2)
         wanted = _get_output_config("transform", self)["dense"]
         wide = self._release.wide(table.whole_types)
         frame = table.rebuild(columns, sensitive, None if wanted == "default" else wanted, wide)

@@ -185,14 +185,11 @@ class _Tasks:
         token = secrets.token_hex(8)
         shared = _shared(work, f"sanitize-{name}-work-{token}")
         call, merge = dask.delayed(_call, pure=False), dask.delayed(merge_all, pure=False)
-        nodes = [
-            call(shared, _Sealed(item), dask_key_name=f"sanitize-{name}-{token}-{i}") for i, item in enumerate(items)
-        ]
+        label = f"sanitize-{name}-{token}"
+        nodes = [call(shared, _Sealed(item), dask_key_name=f"{label}-{i}") for i, item in enumerate(items)]
         while (n := len(nodes)) > 1:
-            nodes = [
-                merge(nodes[i : i + _MERGED_AT_ONCE], dask_key_name=f"sanitize-{name}-merge-{token}-{n}-{i}")
-                for i in range(0, n, _MERGED_AT_ONCE)
-            ]
+            starts, label = range(0, n, _MERGED_AT_ONCE), f"sanitize-{name}-merge-{token}-{n}"
+            nodes = [merge(nodes[i : i + _MERGED_AT_ONCE], dask_key_name=f"{label}-{i}") for i in starts]
         if self.client is None:
             return dask.compute(nodes[0], retries=self.retries)[0]
         future = self.client.compute(nodes[0], retries=self.retries)

@@ -99,11 +99,8 @@ def check_type(dtype: pa.DataType, name: str) -> pa.DataType:
     if _is_narrow_decimal(dtype):
         return pa.decimal128(dtype.precision, dtype.scale)
     if types.is_nested(dtype) or types.is_interval(dtype) or types.is_union(dtype):
-        raise ColumnError(
-            f"column {name!r} has the type {str(dtype).partition('<')[0]}, which cannot be sanitized; flatten it "
-            "into plain columns or leave it out",
-            name,
-        )
+        fault = f"has the type {str(dtype).partition('<')[0]}, which cannot be sanitized"
+        raise ColumnError(f"column {name!r} {fault}; flatten it into plain columns or leave it out", name)
     return dtype
 
 
@@ -267,10 +264,8 @@ def _kind(dtype: pa.DataType) -> str:
         return "bytes"
     if types.is_timestamp(dtype):
         return "instant" if dtype.tz is not None else "timestamp"
-    return next(
-        (name for name in ("boolean", "string", "date", "time", "duration") if getattr(types, f"is_{name}")(dtype)),
-        str(dtype),
-    )
+    kinds = (name for name in ("boolean", "string", "date", "time", "duration") if getattr(types, f"is_{name}")(dtype))
+    return next(kinds, str(dtype))
 
 
 def comparable(values: pa.Array) -> list[Any]:

@@ -141,11 +141,8 @@ class Combined:
 
     def table(self, numbers: NDArray[np.int64]) -> dict[str, pa.DictionaryArray]:
         """Columns with the values of some combinations, one row each."""
-        digits = np.unravel_index(numbers, self.sizes)
-        return {
-            name: values.take(pa.array(digit))
-            for (name, values), digit in zip(self.values.items(), digits, strict=True)
-        }
+        digits = map(pa.array, np.unravel_index(numbers, self.sizes))
+        return {name: self.values[name].take(digit) for name, digit in zip(self.values, digits, strict=True)}
 
 
 def with_missing(values: pa.Array) -> pa.DictionaryArray:

@@ -284,7 +284,7 @@ def plan_file(
     with settings.open_table(source) as table:
         first = TableCounter(table, batch_rows, workers=settings.threads)
         report: LeakageReport = settings.sanitizer.prepare(first, settings.rows).report
-    return report
+        return report
 
 
 def audit_file(

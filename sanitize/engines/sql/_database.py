@@ -397,13 +397,11 @@ class Coder:
 
     def codes(self, bound: FittedRelease) -> list[exp.Expression]:
         """Expressions for the code of each column of a row; NULL for an unseen value."""
-        layout, inputs = bound.layout, bound.channel.inputs
-        return [
-            self.interval(name, layout.bins[name].edges[1:-1], len(level))
-            if name in layout.bins
-            else self.look_up_code(name, level)
-            for name, level in zip(inputs.columns, inputs.levels, strict=True)
-        ]
+        bins, inputs, codes = bound.layout.bins, bound.channel.inputs, []
+        for name, level in zip(inputs.columns, inputs.levels, strict=True):
+            edges = bins[name].edges[1:-1] if name in bins else None
+            codes.append(self.look_up_code(name, level) if edges is None else self.interval(name, edges, len(level)))
+        return codes
 
     def column(self, name: str) -> exp.Expression:
         """Column qualified with the name of its table, without which SQLite reads an absent column as text."""

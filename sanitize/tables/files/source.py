@@ -181,11 +181,8 @@ class Source(ABC):
                 continue
             values = arrays[name].unique().drop_null().cast(value_type(arrays[name].type))
             if any(str(value) != text and not _is_same_number(value, text) for value in values.to_pylist()):
-                raise ColumnError(
-                    f"column {name!r} in {file.name} contradicts the value in the name of its folder; move the file or "
-                    "rename the folder",
-                    name,
-                )
+                fault = "contradicts the value in the name of its folder; move the file or rename the folder"
+                raise ColumnError(f"column {name!r} in {file.name} {fault}", name)
 
     def _folder_columns(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
         """Columns that the folders of a file name, as dictionaries with one value."""
@@ -280,9 +277,8 @@ def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
 def _entries(folder: Path) -> Iterator[Path]:
     """List all files under a folder except hidden ones; refuse an unreadable folder, whose rows would be missing."""
     try:
-        entries = [
-            (entry, _is_folder(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_"))
-        ]
+        seen = (entry for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_")))
+        entries = [(entry, _is_folder(entry)) for entry in seen]
     except OSError as error:
         raise SourceError(f"the folder {folder.name!r} cannot be entered ({error.strerror}); no row was read") from None
     for entry, is_folder in entries:
