@@ -89,7 +89,7 @@ def test_a_header_may_hold_line_ends_and_span_reads(tmp_path):
         (b"s,x\np\n", "has a row of 1 fields where its header has 2"),
         (b"s,x\np,a,SECRET\n", "has a row of 3 fields where its header has 2"),
         (b's,x\np,"SECRET\nn,b\n', "has an open double quote"),
-        (b's,x\np,a\n"n,b\n' + b"p,SECRET\n" * 2_000_000, "never closed"),
+        (b's,x\np,a\n"n,b\n' + b"p,SECRET\n" * 2_000_000, "an open double quote"),
         (b"s,x\np,a\0b\n", "NUL bytes"),
         (b"s,x\n" + b"p,a\n" * 50_000 + b"p,\0\n", "NUL bytes"),
         ("s,x\np,SECRET\n".encode("utf-16"), "UTF-16"),
