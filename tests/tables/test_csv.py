@@ -70,6 +70,10 @@ def test_a_blank_line_of_one_column_is_a_missing_value(tmp_path):
     assert read(write(tmp_path / "in.csv", "x\na\n\nb\n"), ["x"]) == [["a", None, "b"]]
 
 
+def test_a_header_without_a_line_end_is_no_row(tmp_path):
+    assert CsvSource.open(write(tmp_path / "in.csv", "s,x")).n_rows == 0
+
+
 def test_a_header_may_hold_line_ends_and_span_reads(tmp_path):
     name = "a\r\n" * 40_000 + 'b"c'
     path = write(tmp_path / "in.csv", f"{quote_field(name)},s\n1,p\n")
