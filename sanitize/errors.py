@@ -136,7 +136,7 @@ def _has(names: Sequence[str]) -> str:
 
 
 class UnknownSymbol(SanitizeError, ValueError):
-    """Rows hold public symbols that were absent when the channel was fitted.
+    """Rows have public symbols that did not occur when the channel was fitted.
 
     Attributes
     ----------
@@ -326,7 +326,7 @@ class UselessRelease(SanitizeError):
 
 
 class UnseenSymbolWarning(UserWarning):
-    """Rows held symbols that were absent at fit; these rows were released like rows with the riskiest symbol."""
+    """Rows had symbols that did not occur at fit; they were released like rows with the riskiest symbol."""
 
 
 class ReleaseWarning(UserWarning):

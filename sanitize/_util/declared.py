@@ -177,7 +177,7 @@ def to_builtin(value: Any) -> Any:
 
 
 def _first_error(value: Any, form: Any, path: Place) -> SchemaError:
-    """Return the error for the first place that does not fit, found by reading ever smaller parts."""
+    """Return the error for the first place that does not fit, by reading ever smaller parts."""
     for key, part, declared in _parts(value, form):
         if _refusal(part, declared) is not None:
             return _first_error(part, declared, (*path, key))
@@ -294,7 +294,7 @@ def _must(form: Any) -> str:
 
 
 def _no_structure(kind: Any, value: Any) -> Any:
-    """Read an array or a fraction from the JSON that stands for it."""
+    """Read an array or a fraction from the JSON that represents it."""
     if get_origin(kind) is np.ndarray:
         return read(_Packed, value).unpack(get_args(get_args(kind)[1])[0])
     if kind is pa.Array:

@@ -280,7 +280,7 @@ def comparable(values: pa.Array) -> list[Any]:
 
 
 def concat_values(values: pa.Array, fresh: pa.Array, name: str) -> pa.Array:
-    """Append new values to a column, in a type that holds both exactly."""
+    """Append new values to a column, in a type that represents both exactly."""
     if not len(fresh):
         return values
     if values.type == fresh.type or not len(values):

@@ -256,7 +256,7 @@ def open_readers(stream: Any) -> Iterator[pa.RecordBatchReader]:
 
 
 def join_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Join the schemas of consecutive tables, with types that hold the values of all tables.
+    """Join the schemas of consecutive tables, with types that fit the values of all tables.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
 
 
 def widest(array: pa.Array) -> np.dtype[Any]:
-    """Integer type of 64 bits, signed or unsigned, that holds the whole numbers of a column."""
+    """Integer type of 64 bits, signed or unsigned, that fits the whole numbers of a column."""
     return np.dtype(np.uint64 if pa.types.is_unsigned_integer(_parts(array)[0].type) else np.int64)
 
 

@@ -78,7 +78,7 @@ class Buckets:
 
 
 def bucket_bits(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number of bits m such that 2**m buckets suffice for a row of each of these sizes."""
+    """Number of bits m such that 2**m buckets suffice for a row of each given size."""
     return np.ceil(np.log2(sizes)).astype(np.int64)
 
 

@@ -286,7 +286,7 @@ def random_words(source: Randomness) -> RandomWords:
 
 
 def derive_words(random_words: RandomWords, label: str) -> RandomWords:
-    """Return random words for another purpose: independent ones from the same key, or a generator's next ones."""
+    """Return random words for another purpose: independent words of the same key, or a generator's next words."""
     return random_words.derive(label) if isinstance(random_words, NoiseKey) else random_words
 
 

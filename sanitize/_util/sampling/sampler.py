@@ -132,7 +132,7 @@ def word_type(bits: int) -> np.dtype[Any]:
 
 
 def place_type(n_places: int) -> np.dtype[Any]:
-    """Narrowest type that holds this many positions, on which arithmetic is faster than on 64 bits."""
+    """Narrowest type for this many positions, on which arithmetic is faster than on 64 bits."""
     return np.dtype(np.uint16 if n_places <= 1 << 16 else np.uint32 if n_places <= 1 << 32 else np.intp)
 
 
@@ -285,7 +285,7 @@ class UniformTable:
         return draw
 
     def _exact(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the output whose interval of numbers holds each given number."""
+        """Return the output whose interval of numbers contains each given number."""
         base, larger = divmod(1 << self.scale_bits, self.n)
         of_larger = numbers // (base + 1)
         return np.where(of_larger < larger, of_larger, (numbers - larger) // base)

@@ -124,7 +124,7 @@ class Database:
 
     @staticmethod
     def fit(policy: Policy, counts: SourceLike) -> Sanitizer:
-        """Design the release of a policy from the result of `counts`; channel and report equal those from the table.
+        """Design the release of a policy from the result of `counts`; channel and report equal a design from the table.
 
         Parameters
         ----------

@@ -76,7 +76,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
             time.sleep(0.0005)
 
     def lend(self) -> Lent:
-        """Lend the rows to a parser, which must hold the only reference to the returned file."""
+        """Lend the rows to a parser, which must have the only reference to the returned file."""
         lent = Lent(self._block)
         self._lent.append(weakref.ref(lent))
         return lent
@@ -186,7 +186,7 @@ def detect_delimiter(text: str) -> str:
 
 
 def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row looks like those below it, so that it holds no column names.
+    """Return whether the first row looks like the rows below it, and so has no column names.
 
     It does if it has a number or a date in every column in which all other rows have one. If there is no such column,
     it does if half of its texts also occur in the rows below.

@@ -107,5 +107,5 @@ def check_column_type(column: str, kind: Any) -> None:
 
 
 def is_dated(kind: str) -> bool:
-    """Return whether a column of this type holds dates."""
+    """Return whether a column of this type has dates."""
     return kind in DATES or is_date_format(kind)

@@ -118,7 +118,7 @@ class TextSurvey:
             self._look_for_numbers(values)
 
     def may_be(self, signs: tuple[str, str]) -> bool:
-        """Return whether the column may hold quantities: numbers in these signs, without leading zeros of codes."""
+        """Return whether the column may have quantities: numbers in these signs, without leading zeros of codes."""
         is_long = self.signs.get(signs, False) and self.n_digits > _MOST_DIGITS
         return self.is_filled and signs in self.signs and not self.is_padded and not is_long
 

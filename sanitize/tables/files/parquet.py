@@ -92,7 +92,7 @@ class ParquetSource(Source):
             return [group for group in groups if self.row_groups is None or group[0] in self.row_groups]
 
     def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
-        """Columns in groups to read together, larger for few rows, because Arrow holds all texts of a row group."""
+        """Columns in groups to read together, larger for few rows, because Arrow keeps all texts of a row group."""
         width = max(1, _APART_VALUES // max(1, min(self.n_rows, BATCH_ROWS)))
         for start in range(0, len(columns), width):
             yield list(columns[start : start + width])
@@ -154,7 +154,7 @@ class ParquetSource(Source):
 
 
 def _join_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Join the schemas of all files, with types that hold the values of each file.
+    """Join the schemas of all files, with types that fit the values of each file.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _join_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sch
 
 
 def _join_fields(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -> pa.Field:
-    """Column with the narrowest type that holds all possible values of its types in the files exactly."""
+    """Column with the narrowest type that represents all values of its types in the files exactly."""
     if len({field.type for field in fields}) == 1:
         return fields[0].with_nullable(any(field.nullable for field in fields))
     first: dict[pa.DataType, Path] = {}  # the first file with each type

@@ -243,7 +243,7 @@ def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
 
 
 def check_same_columns(file: Path, names: Sequence[str], first: Path, first_names: Sequence[str]) -> None:
-    """Refuse a file of a folder whose columns are not those of the first file, in any order.
+    """Refuse a file of a folder whose columns differ from the columns of the first file, in any order.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def check_same_columns(file: Path, names: Sequence[str], first: Path, first_name
 
 
 def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
-    """Return the named file or, for a folder, all files under it with one of the suffixes, except hidden files."""
+    """Return the named file or, for a folder, all files under it with a suffix of the list, except hidden files."""
     if path.is_dir():
         files = tuple(sorted(file for file in _entries(path) if file.name.lower().endswith(tuple(suffixes))))
         if not files:

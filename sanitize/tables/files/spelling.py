@@ -87,7 +87,7 @@ class Spelling:
         return pc.if_else(pc.is_in(texts, marks), pa.scalar(None, pa.string()), texts)
 
     def numbers(self, texts: pa.Array, dtype: pa.DataType) -> pa.Array:
-        """Convert texts to numbers; blank ones are missing.
+        """Convert texts to numbers; blank texts are missing.
 
         Raises
         ------
@@ -114,7 +114,7 @@ def _trim(texts: pa.Array) -> pa.Array:
 
 
 def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
-    """Convert texts to dates; blank ones are missing.
+    """Convert texts to dates; blank texts are missing.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def date_types(form: str) -> tuple[pa.DataType, ...]:
 
 
 def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> pa.DataType | None:
-    """Narrowest type, at least ``widest``, that holds all texts as dates of a format; None if a text is no date."""
+    """Narrowest type, at least ``widest``, that fits all texts as dates of a format; None if a text is no date."""
     types = date_types(form)
     for dtype in types[types.index(widest) if widest is not None else 0 :]:
         try:
