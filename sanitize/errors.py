@@ -334,8 +334,5 @@ class ReleaseWarning(UserWarning):
 
 
 # The public names are all errors and warnings.
-__all__ = [
-    name
-    for name, kind in list(globals().items())
-    if isinstance(kind, type) and issubclass(kind, (SanitizeError, Warning))
-]
+_PUBLIC = (SanitizeError, Warning)
+__all__ = [name for name, kind in list(globals().items()) if isinstance(kind, type) and issubclass(kind, _PUBLIC)]

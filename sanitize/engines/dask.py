@@ -39,9 +39,8 @@ __all__ = ["release_file", "transform"]
 try:
     import dask
 except ModuleNotFoundError:
-    raise ModuleNotFoundError(
-        "sanitize.engines.dask needs Dask: pip install 'sanitize-tabular[dask]'", name="dask"
-    ) from None
+    needs = "sanitize.engines.dask needs Dask: pip install 'sanitize-tabular[dask]'"
+    raise ModuleNotFoundError(needs, name="dask") from None
 
 if TYPE_CHECKING:
     import os

@@ -44,9 +44,8 @@ try:
 except ModuleNotFoundError as missing:
     if (missing.name or "").partition(".")[0] != "pyspark":
         raise
-    raise ModuleNotFoundError(
-        "sanitize.engines.spark needs PySpark: pip install 'sanitize-tabular[spark]', and Java", name="pyspark"
-    ) from None
+    needs = "sanitize.engines.spark needs PySpark: pip install 'sanitize-tabular[spark]', and Java"
+    raise ModuleNotFoundError(needs, name="pyspark") from None
 
 if TYPE_CHECKING:
     import os

@@ -325,9 +325,5 @@ def is_secure(source: Randomness) -> bool:
 
 def warn_of_seed() -> None:
     """Warn that a file is drawn from a seed; estimators state this only in their reports, because tests use seeds."""
-    warnings.warn(
-        "the noise of this file comes from a seed, and anyone who guesses it can undo the noise; "
-        "leave random_state at None, or give key=",
-        ReleaseWarning,
-        stacklevel=3,
-    )
+    danger = "the noise of this file comes from a seed, and anyone who guesses it can undo the noise"
+    warnings.warn(f"{danger}; leave random_state at None, or give key=", ReleaseWarning, stacklevel=3)

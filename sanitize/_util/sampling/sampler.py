@@ -40,12 +40,8 @@ def receiving(out: NDArray[Any] | None, n_rows: int, n_outputs: int) -> NDArray[
     """
     if out is None:
         return np.empty(n_rows, np.int32)
-    if not (
-        isinstance(out, np.ndarray)
-        and out.shape == (n_rows,)
-        and np.issubdtype(out.dtype, np.integer)
-        and np.iinfo(out.dtype).max >= n_outputs - 1
-    ):
+    is_whole = isinstance(out, np.ndarray) and out.shape == (n_rows,) and np.issubdtype(out.dtype, np.integer)
+    if not is_whole or np.iinfo(out.dtype).max < n_outputs - 1:
         raise InvalidChannel(f"out must be an array of {n_rows} integers of a type that holds 0 to {n_outputs - 1}")
     return out
 
@@ -160,14 +156,10 @@ class KeepTable:
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.int64]) -> bool:
         """Return whether a sparse matrix has this form and more than one input."""
         n = len(indptr) - 1
-        return (
-            n > 1
-            and len(indices) == 2 * n
-            and bool((np.diff(indptr) == 2).all())
-            and bool((indices[::2] == np.arange(n)).all())
-            and bool((indices[1::2] == indices[1]).all())
-            and bool((weights[::2] == weights[0]).all())
-        )
+        if n < 2 or len(indices) != 2 * n:
+            return False
+        stays = (np.diff(indptr) == 2) & (indices[::2] == np.arange(n)) & (weights[::2] == weights[0])
+        return bool((stays & (indices[1::2] == indices[1])).all())
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Return a function that draws outputs of the rows from number ``start`` on; half-word i decides draw i."""
@@ -252,14 +244,10 @@ class UniformTable:
     @staticmethod
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.int64], n_outputs: int) -> bool:
         """Return whether a sparse matrix has this form."""
-        total = int(weights.sum()) if len(indptr) == 2 else 0
-        base, larger = divmod(total, n_outputs)
-        return (
-            len(indptr) == 2
-            and len(indices) == n_outputs
-            and 1 < n_outputs <= 1 << 16
-            and bool((weights == base + (np.arange(n_outputs) < larger)).all())
-        )
+        if len(indptr) != 2 or len(indices) != n_outputs or not 1 < n_outputs <= 1 << 16:
+            return False
+        base, larger = divmod(int(weights.sum()), n_outputs)
+        return bool((weights == base + (np.arange(n_outputs) < larger)).all())
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Return a function that draws outputs of the rows from number ``start`` on; word i decides draw i."""

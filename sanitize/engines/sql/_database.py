@@ -32,9 +32,8 @@ from sanitize.tables.frame import Table
 try:
     from sqlglot import exp
 except ModuleNotFoundError:
-    raise ModuleNotFoundError(
-        "sanitize.engines.sql needs sqlglot: pip install 'sanitize-tabular[sql]'", name="sqlglot"
-    ) from None
+    needs = "sanitize.engines.sql needs sqlglot: pip install 'sanitize-tabular[sql]'"
+    raise ModuleNotFoundError(needs, name="sqlglot") from None
 
 if TYPE_CHECKING:
     import sqlite3

@@ -283,12 +283,8 @@ class _Node(NamedTuple):
     def child(self, element: Fields) -> _Node:
         if (repetition := _whole(element.get(3, _REQUIRED))) > _REPEATED:
             raise ValueError("repetition")
-        return _Node(
-            (*self.path, element[4]),
-            self.n_repetitions + (repetition == _REPEATED),
-            self.n_definitions + (repetition != _REQUIRED),
-            element.get(1) == _BYTE_ARRAY,
-        )
+        levels = self.n_repetitions + (repetition == _REPEATED), self.n_definitions + (repetition != _REQUIRED)
+        return _Node((*self.path, element[4]), *levels, element.get(1) == _BYTE_ARRAY)
 
     def check_sizes(self, sizes: Fields) -> None:
         """Refuse size statistics that crash pyarrow because their levels or values do not fit the column."""

@@ -152,11 +152,8 @@ class TextSurvey:
         self.is_native = self.is_native and all_match(texts, _DECIMAL)
         texts = texts if self.is_native else plain_signs(texts)
         self.is_padded = self.is_padded or bool(pc.any(pc.match_substring_regex(texts, _PADDED)).as_py())
-        self.signs = {
-            signs: whole and all_match(texts, _INTEGRAL.format(signs[1]))
-            for signs, whole in self.signs.items()
-            if Spelling(*signs).spells(texts)
-        }
+        numbers = {signs: whole for signs, whole in self.signs.items() if Spelling(*signs).spells(texts)}
+        self.signs = {s: whole and all_match(texts, _INTEGRAL.format(s[1])) for s, whole in numbers.items()}
 
     def _look_for_dates(self, texts: pa.Array) -> None:
         types, self.dates = self.dates, {}

@@ -130,9 +130,7 @@ class ParquetSource(Source):
                     text_columns = [name for name in text if name not in plain]
                     reader = stack.enter_context(_reader(file, text_columns, metadata))
             with reading(file.name):
-                batches = reader.iter_batches(
-                    batch_size=batch_rows, row_groups=row_groups, columns=list(columns), use_threads=False
-                )
+                batches = reader.iter_batches(batch_rows, row_groups, list(columns), use_threads=False)
             while True:
                 with reading(file.name):
                     batch = next(batches, None)
@@ -260,15 +258,8 @@ def _reader(
     file: Path, text_columns: Sequence[str] = (), metadata: pq.FileMetaData | None = None
 ) -> contextlib.AbstractContextManager[pq.ParquetFile]:
     """Open a reader of a file with a consistent footer."""
-    return open_parquet(
-        file,
-        metadata=metadata,
-        read_dictionary=list(text_columns),
-        page_checksum_verification=True,
-        pre_buffer=False,
-        buffer_size=_BUFFER_BYTES,
-        **_limits(),
-    )
+    settings = {"page_checksum_verification": True, "pre_buffer": False, "buffer_size": _BUFFER_BYTES, **_limits()}
+    return open_parquet(file, metadata=metadata, read_dictionary=list(text_columns), **settings)
 
 
 def _limits() -> dict[str, Any]:
