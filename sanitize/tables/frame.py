@@ -135,8 +135,8 @@ class Table(Mapping[str, Any]):
             series = [polars_like(name, array, types.get(name)) for name, array in columns.items()]
             return pl.DataFrame([*series, *[pl.Series(name, self[name]) for name in extra]])
         if kind == "pyarrow":
-            own = {name: self.native[name] for name in self.names if name not in wide}
-            arrays = {name: arrow_like(array, own.get(name)) for name, array in columns.items()}
+            replaced = {name: self.native[name] for name in self.names if name not in wide}
+            arrays = {name: arrow_like(array, replaced.get(name)) for name, array in columns.items()}
             return pa.table({**arrays, **{name: self.native[name] for name in extra}})
         native = self.native.dtype
         parts = [array_like(array, widest(array) if name in wide else native) for name, array in columns.items()]
