@@ -86,7 +86,9 @@ def test_files_of_different_columns_or_types_are_refused(tmp_path):
     pq.write_table(table(), tmp_path / "in" / "a.parquet")
     for other in (table().drop_columns("age"), table().set_column(2, "floor", pa.array(["a"] * len(table())))):
         pq.write_table(other, tmp_path / "in" / "b.parquet")
-        with pytest.raises(SourceError, match=r"b\.parquet has no column .* a\.parquet|in a\.parquet and string in b\.parquet"):
+        with pytest.raises(
+            SourceError, match=r"b\.parquet has no column .* a\.parquet|in a\.parquet and string in b\.parquet"
+        ):
             release_file(tmp_path / "in", tmp_path / "out", merging())
     assert left_in(tmp_path) == ["in"]
 
