@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
-from sanitize._util.checks import Vector, nats, probabilities, whole_number
+from sanitize._util.checks import nats, probabilities, whole_number
 from sanitize._util.limits import DENSE_CELLS
+from sanitize._util.tolerances import SAME
 from sanitize.core.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget, InvalidDistribution, InvalidParameter
 from sanitize.mechanisms import product_channel, randomized_response
@@ -76,7 +75,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     Parameters
     ----------
     prior : array-like of shape (m ** n_records,)
-        Distribution of the database, first record most significant; all entries > 0, at most 1024 of them.
+        Distribution of the database, m >= 2, first record most significant; all entries > 0, at most 1024 of them.
     n_records : int
         n >= 1.
     eps : float
@@ -99,50 +98,22 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     array([[0.875 , 0.125 ],
            [0.4375, 0.5625]])
     """
-    n, p = whole_number("n_records", n_records, 1), probabilities(prior)
-    m = round(len(p) ** (1 / n))
-    if m**n != len(p):
-        raise InvalidDistribution(f"prior must have m ** {n} entries for some m, got {len(p)}")
+    p = probabilities(prior)
     if len(p) > 1024:
         raise InvalidDistribution(f"prior must have at most 1024 entries, got {len(p)}")
     if (p == 0).any():
         raise InvalidDistribution("prior must be positive on every database: otherwise no identifiability level exists")
     if not math.isfinite(nats("eps", eps)):
         raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
-    parts = _interactions(p, m, n)
-    if m == 1 or (eps == 0 and not parts.any()):  # at eps = 0 all rows of T are equal
-        return hamming_channel(n, m, 0.0)
-    p_y = p
-    if eps > 0:  # With 1/r = 1 + m/(e^ε - 1), nothing cancels for large ε in p_Y = P + Σ_k ((1/r)^k - 1) part_k.
-        p_y = p + np.expm1(np.arange(1, len(parts) + 1) * math.log1p(m / math.expm1(eps))) @ parts
-    # At the threshold itself, one entry is 0 up to rounding.
-    if eps == 0 or p_y.min() < -1e-14:
-        least = DatabaseIdentifiability(p, n).threshold
-        raise InvalidParameter(f"eps must be at least {least:.9g} nats for this prior, got {eps}")
-    record_kernel = np.full((m, m), math.exp(-eps))
-    np.fill_diagonal(record_kernel, 1.0)
-    kernel = reduce(np.kron, [record_kernel / (1 + (m - 1) * math.exp(-eps))] * n)
+    family = DatabaseIdentifiability(p, n_records)
+    if eps < family.threshold * (1 - SAME):
+        raise InvalidParameter(f"eps must be at least {family.threshold:.9g} nats for this prior, got {eps}")
+    if eps == 0:  # the prior is uniform
+        return hamming_channel(n_records, round(len(p) ** (1 / n_records)), 0.0)
     # Integers are rounded up and the kept letter gets the remainder, so posteriors only get flatter.
-    matrix = kernel * np.maximum(p_y, 0.0) / p[:, None]
+    matrix = family.matrix_at(eps)
     weights, rows = np.ceil(matrix * SCALE).astype(np.int64), np.arange(len(p))
     giver = np.where(np.diagonal(matrix) > 1e-6, rows, weights.argmax(axis=1))
     weights[rows, giver] -= weights.sum(axis=1) - SCALE
     filled = sparse.csr_array(weights)
     return Channel((Stage(filled.indptr, filled.indices, filled.data, len(weights)),))
-
-
-def _interactions(p: Vector, n_symbols: int, n_records: int) -> Vector:
-    """Split a distribution by order of interaction, shape (n, m^n); T^{-1} multiplies order k by (1/r)^k.
-
-    Arithmetic is rational, so that a part that vanishes (for a uniform or independent distribution) is exactly 0.
-    """
-    exact = np.array([Fraction(value) for value in p.tolist()], dtype=object).reshape((n_symbols,) * n_records)
-    parts = [exact]
-    for axis in range(n_records):
-        split = [np.zeros_like(exact) for _ in range(len(parts) + 1)]
-        for order, part in enumerate(parts):
-            mean = part.sum(axis=axis, keepdims=True) * Fraction(1, n_symbols)
-            split[order] = split[order] + mean
-            split[order + 1] = split[order + 1] + (part - mean)
-        parts = split
-    return np.array([part.ravel().astype(np.float64) for part in parts[1:]])

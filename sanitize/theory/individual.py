@@ -14,22 +14,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sanitize._util.checks import Codes, Vector, whole_number
-from sanitize.core.capacity import Bracketed, DenseKernel, best_selection, check_tol, solve
+from sanitize.core.capacity import Bracketed, best_selection, check_tol
 from sanitize.core.channel import channel_matrix
 from sanitize.theory.notions import check_databases, global_dp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize.core.channel import Channel
 
-__all__ = [
-    "individual_channel_capacity",
-    "individual_max_information",
-    "mi_dp",
-]
+__all__ = ["individual_channel_capacity", "individual_max_information", "mi_dp"]
 
 
 class IndividualCapacity(Bracketed):
@@ -118,11 +114,7 @@ def individual_channel_capacity(
     tol = check_tol(tol)
     max_nodes = whole_number("max_nodes", max_nodes, 1)
 
-    def solve_lines(rows: Vector, offers: list[Codes], incumbent: float) -> tuple[Any, Any]:
-        solution = best_selection(rows, offers, tol, max_nodes, incumbent)
-        return solution, enumerate(zip(solution.distributions, solution.weights, strict=True))
-
-    return _largest(matrix, _groups(shape, group), solve_lines)
+    return _largest(matrix, _groups(shape, group), tol, max_nodes)
 
 
 def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
@@ -210,12 +202,9 @@ def mi_dp(
     shape = check_databases(len(matrix), n_records, n_symbols, sizes)
     tol = check_tol(tol)
 
-    def solve_lines(rows: Vector, offers: list[Codes], _: float) -> tuple[Any, Any]:
-        solution = solve(DenseKernel(rows[offers[0]]), tol)
-        return solution, ((0, taken) for taken in zip(offers[0], solution.distribution, strict=True))
-
-    rests = ((records, line[None]) for records, databases in _groups(shape, 1) for line in databases.T)
-    return _largest(matrix, rests, solve_lines)
+    # With the rest fixed, every letter has one row to choose from.
+    rests = ((records, line[:, None]) for records, databases in _groups(shape, 1) for line in databases.T)
+    return _largest(matrix, rests, tol, 1)
 
 
 def _groups(shape: tuple[int, ...], size: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp]]]:
@@ -227,32 +216,26 @@ def _groups(shape: tuple[int, ...], size: int) -> Iterator[tuple[tuple[int, ...]
 
 
 def _largest(
-    matrix: Vector,
-    groups: Iterable[tuple[tuple[int, ...], Codes]],
-    solve_lines: Callable[[Vector, list[Codes], float], tuple[Any, Any]],
+    matrix: Vector, groups: Iterable[tuple[tuple[int, ...], Codes]], tol: float, max_nodes: int
 ) -> IndividualCapacity:
-    """Largest capacity of channels with rows from lines of databases that differ in the same records only.
-
-    A solver gets the distinct rows, the rows that each line offers, and the capacity reached so far; it returns a
-    bracket, and the row and weight of each line that has mass.
-    """
+    """Largest capacity over groups of records, when each letter of a group chooses one of the rows that it offers."""
     rows, numbers = np.unique(matrix, axis=0, return_inverse=True)
     codes, best, upper, seen = numbers.ravel(), None, 0.0, set()
-    for records, lines in groups:
-        offers = [np.unique(codes[line], return_index=True) for line in lines]
+    for records, letters in groups:
+        offers = [np.unique(codes[letter], return_index=True) for letter in letters]
         # A group whose letters have the same sets of rows as those of an earlier group has the same capacity.
         key = tuple(sorted(tuple(distributions.tolist()) for distributions, _ in offers))
         if key in seen:
             continue
         seen.add(key)
         best = best or IndividualCapacity(0.0, 0.0, records, np.full(len(matrix), 1 / len(matrix)))
-        solution, taken = solve_lines(rows, [distributions for distributions, _ in offers], best.lower)
+        solution = best_selection(rows, [distributions for distributions, _ in offers], tol, max_nodes, best.lower)
         upper = max(upper, solution.upper)
         if solution.lower > best.lower:
             prior = np.zeros(len(matrix))
-            for place, (distribution, weight) in taken:
-                distributions, first = offers[place]
-                prior[lines[place][first[np.searchsorted(distributions, distribution)]]] += weight
+            chosen = zip(letters, offers, solution.distributions, solution.weights, strict=True)
+            for letter, (distributions, first), distribution, weight in chosen:
+                prior[letter[first[np.searchsorted(distributions, distribution)]]] += weight
             best = IndividualCapacity(solution.lower, solution.upper, records, prior)
     assert best is not None
     return IndividualCapacity(best.lower, max(upper, best.lower), best.records, best.prior)

@@ -10,12 +10,5 @@ import lazy_loader
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # Types that calls return.
-_FOR_CALLERS = {
-    "Balance",
-    "ComputationalBalance",
-    "GeneralComposition",
-    "MeanTail",
-    "ParallelComposition",
-    "PrivacyLoss",
-}
-__all__ = sorted(set(_names) - _FOR_CALLERS)
+_RESULTS = {"Balance", "ComputationalBalance", "GeneralComposition", "MeanTail", "ParallelComposition", "PrivacyLoss"}
+__all__ = sorted(set(_names) - _RESULTS)

@@ -137,7 +137,7 @@ def balance_function(
     """
     matrix = channel_matrix(channel)
     tol = check_tol(tol)
-    records = check_databases(len(matrix), None, None, (len(matrix),) if sizes is None else sizes)
+    records = check_databases(len(matrix), sizes=(len(matrix),) if sizes is None else sizes)
     starts = whole_number("starts", starts, 1)
     largest = math.log(len(matrix))
     legal = f"lie between 0 and log n_x = {largest:.12g} nats"

@@ -206,12 +206,7 @@ def general_composition(
     >>> [round(value / math.log(2), 4) for value in (*found.own, *found.cross, found.printed, found.bound)]
     [1.0, 0.0, 2.0, 0.0, 3.0, 2.0]
     """
-    channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
-    if not channels or len(channels) != len(sizes):
-        raise InvalidParameter(f"sizes must have one entry per channel, got {len(sizes)} for {len(channels)}")
-    kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
-    pairs = zip(kernels, sizes, strict=True)
-    shapes = [check_databases(len(kernel), None, None, letters) for kernel, letters in pairs]
+    kernels, shapes = _tables(channels, sizes)
     if len({len(shape) for shape in shapes}) > 1:
         raise InvalidParameter("sizes must be equally long, because all tables are about the same people")
     individual, whole = _capacities(kernels, shapes, tol)
@@ -219,13 +214,8 @@ def general_composition(
     n_other_databases = [max(np.delete(letters, j, axis=0).prod(axis=0)) for j in range(len(kernels))]
     cross = tuple(cross_capacity(kernel, int(n), tol) for kernel, n in zip(kernels, n_other_databases, strict=True))
     parts = zip(individual, cross, whole, strict=True)
-    return GeneralComposition(
-        individual,
-        cross,
-        whole,
-        printed=sum(individual) + sum(cross),
-        bound=sum(min(c_own + c_cross, f) for c_own, c_cross, f in parts),
-    )
+    bound = sum(min(c_own + c_cross, f) for c_own, c_cross, f in parts)
+    return GeneralComposition(individual, cross, whole, printed=sum(individual) + sum(cross), bound=bound)
 
 
 def parallel_composition(
@@ -267,13 +257,18 @@ def parallel_composition(
     >>> [round(value, 4) for value in (parts.claimed, float(both), parts.bound)]
     [0.3681, 0.5144, 0.7361]
     """
-    channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
-    if not channels or len(channels) != len(sizes):
-        raise InvalidParameter(f"channels and sizes must have one entry per part, got {len(channels)} and {len(sizes)}")
-    kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
-    individual, whole = _capacities(kernels, sizes, tol)
+    individual, whole = _capacities(*_tables(channels, sizes), tol)
     bound = max(capacity + math.fsum(whole[:j] + whole[j + 1 :]) for j, capacity in enumerate(individual))
     return ParallelComposition(individual, whole, max(individual), bound)
+
+
+def _tables(channels: Any, sizes: Any) -> tuple[list[Vector], list[tuple[int, ...]]]:
+    """Return the matrix of each channel, and the number of letters of each record of its table."""
+    channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
+    if not channels or len(channels) != len(sizes):
+        raise InvalidParameter(f"channels and sizes must have one entry per channel, got {len(channels)} and {len(sizes)}")
+    kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
+    return kernels, [check_databases(len(kernel), sizes=size) for kernel, size in zip(kernels, sizes, strict=True)]
 
 
 def _capacities(

@@ -41,7 +41,7 @@ def hamming_neighbours(
     >>> hamming_neighbours(2, 2).tolist()
     [[0, 2], [1, 3], [0, 1], [2, 3]]
     """
-    shape = database_sizes(n_records, n_symbols, sizes)
+    shape = check_databases(None, n_records, n_symbols, sizes)
     codes = np.arange(math.prod(shape)).reshape(shape)
     blocks = []
     for record, letters in enumerate(shape):
@@ -51,8 +51,13 @@ def hamming_neighbours(
     return np.concatenate(blocks)
 
 
-def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
-    """Number of letters of each record, from ``n_records`` and ``n_symbols`` or from ``sizes``."""
+def check_databases(
+    n_inputs: int | None,
+    n_records: int | None = None,
+    n_symbols: int | None = None,
+    sizes: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """Return the number of letters of each record; refuse databases that are not the inputs of a channel."""
     most_databases = 1 << 40  # more than any channel can have; larger numbers would exhaust memory
     if sizes is not None and n_records is None and n_symbols is None:
         shape = tuple(whole_number("each entry of sizes", size, 1) for size in as_list("sizes", sizes))
@@ -62,15 +67,7 @@ def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence
         raise InvalidParameter("describe the databases by n_records and n_symbols together, or by sizes alone")
     if not shape or math.prod(shape) > most_databases:
         raise InvalidParameter(f"records must make from 1 to {most_databases} databases, got {len(shape)} records")
-    return shape
-
-
-def check_databases(
-    n_inputs: int, n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None
-) -> tuple[int, ...]:
-    """Number of letters of each record; refuse databases that are not the inputs of a channel."""
-    shape = database_sizes(n_records, n_symbols, sizes)
-    if math.prod(shape) != n_inputs:
+    if n_inputs is not None and math.prod(shape) != n_inputs:
         raise InvalidParameter(
             f"records of {shape} letters make {math.prod(shape)} databases, but the channel has {n_inputs} inputs"
         )

@@ -38,7 +38,7 @@ class _Database(Tradeoff):
         n, size = whole_number("n_records", self.n_records, 1), distributions.shape[1]
         m = round(size ** (1 / n))
         if m < 2 or m**n != size:
-            raise InvalidDistribution(f"prior must have m ** n_records entries, m >= 2 and n_records={n}, got {size}")
+            raise InvalidDistribution(f"prior must have m ** {n} entries (n_records={n}) with m >= 2, got {size}")
         vars(self).update(n_records=n, _distributions=distributions.reshape(len(distributions), *[m] * n))
 
     @property
@@ -90,7 +90,11 @@ class _Database(Tradeoff):
         return mean_distance(level, self.n_records, self._n_symbols)
 
     def _matrix(self, distortion: float) -> Vector:
-        return symmetric(self._level(distortion), self.n_records, self._n_symbols)
+        return self.matrix_at(self._level(distortion))
+
+    def matrix_at(self, level: float) -> Vector:
+        """Matrix of the channel of a level that is at least the threshold."""
+        return symmetric(level, self.n_records, self._n_symbols)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +107,8 @@ class _OnePrior(_Database):
     def __post_init__(self) -> None:
         self._take(single_distribution(self.prior)[None])
 
-    def _matrix(self, distortion: float) -> Vector:
-        kernel, level = super()._matrix(distortion), self._level(distortion)
+    def matrix_at(self, level: float) -> Vector:
+        kernel = super().matrix_at(level)
         mixture = np.maximum(_weights(self._distributions[0], level), 0.0).ravel()
         if math.isinf(level) or not mixture.any():
             return kernel  # the identity, or a uniform prior without any privacy loss

@@ -439,7 +439,7 @@ def test_channels_that_do_not_fit_are_refused():
         general_composition([np.eye(4), np.eye(4)], [(2, 2), (4,)])
     with pytest.raises(InvalidParameter, match="one entry per channel"):
         general_composition([np.eye(4)], [(2, 2), (4,)])
-    with pytest.raises(InvalidParameter, match="one entry per part"):
+    with pytest.raises(InvalidParameter, match="one entry per channel"):
         parallel_composition([FLIP], [])
     with pytest.raises(InvalidParameter, match="databases"):
         parallel_composition([FLIP], [(3,)])
