@@ -11,7 +11,7 @@ import numpy as np
 
 from sanitize._util.checks import Vector, check_number, whole_number
 from sanitize._util.tolerances import SAME
-from sanitize.core.capacity import check_tol
+from sanitize.core.capacity import DenseKernel, check_tol, solve
 from sanitize.core.channel import channel_matrix
 from sanitize.theory.accounting._balance_many import Record, lagrange_bound, search
 from sanitize.theory.accounting._balance_one import distinct_rows, divergence_from, solve_restricted, widest_input
@@ -146,9 +146,9 @@ def balance_function(
         return _several_records(matrix, records, b, tol, starts)
     distributions, where, counts = distinct_rows(matrix)
     share = counts / len(matrix)
-    open_ = solve_restricted(distributions, share, math.inf, min(tol, 1e-12))
+    open_ = solve(DenseKernel(distributions), min(tol, 1e-12))
     restricted = solve_restricted(distributions, share, math.log(len(matrix)) - b, tol)
-    widest = widest_input(distributions, share, open_.p)
+    widest = widest_input(distributions, share, open_.distribution)
     free = math.log(len(matrix)) - divergence_from(widest, share)
     upper = max(restricted.lower, min(restricted.upper, open_.upper))
     return Balance(b, open_.lower, open_.upper, restricted.lower, upper, free, (restricted.p / counts)[where])
@@ -187,8 +187,8 @@ def _free_entropy(record: Record, capacity: float) -> float:
     for selection in itertools.islice(itertools.product(*choices), 4096):
         distributions, counts = record.distributions[letters, selection], record.counts[letters, selection]
         share = counts / counts.sum()
-        reached = solve_restricted(distributions, share, math.inf, 1e-11)
+        reached = solve(DenseKernel(distributions), 1e-11)
         if reached.lower >= capacity:
-            widest = widest_input(distributions, share, reached.p)
+            widest = widest_input(distributions, share, reached.distribution)
             largest = max(largest, math.log(counts.sum()) - divergence_from(widest, share))
     return largest

@@ -88,8 +88,6 @@ def solve_restricted(pmfs: Vector, share: Vector, slack: float, tol: float) -> R
     """
     pmfs = pmfs[:, pmfs.sum(axis=0) > 0]
     k = len(pmfs)
-    if slack >= -math.log(share.min()):
-        slack = math.inf
     p = share.copy()
     barrier = 0.1 * max(_information(p, pmfs), 1e-3)
     lower = upper = -math.inf
@@ -137,25 +135,17 @@ def _information(p: Vector, pmfs: Vector) -> float:
 def _barrier_maximum(p: Vector, pmfs: Vector, share: Vector, slack: float, barrier: float) -> Vector:
     """Maximise I(p) + μ (log(slack - D(p||u)) + Σ log p) by Newton steps in relative changes of p."""
 
-    def room(p: Vector) -> float:
-        return 1.0 if math.isinf(slack) else slack - divergence_from(p, share)
-
     def objective(p: Vector) -> float:
-        left = room(p)
+        left = slack - divergence_from(p, share)
         return -math.inf if left <= 0 else _information(p, pmfs) + barrier * (math.log(left) + np.log(p / share).sum())
 
     for _ in range(_NEWTON_STEPS):
         q = p @ pmfs
-        slope = p * divergences(pmfs, q) + barrier
+        left, outward = slack - divergence_from(p, share), -p * np.log(p / share)
+        slope = p * divergences(pmfs, q) + barrier + barrier / left * outward
         scaled = p[:, None] * pmfs
-        curvature = (scaled / q) @ scaled.T
-        curvature[np.diag_indices_from(curvature)] += barrier
-        if math.isfinite(slack):
-            left = room(p)
-            outward = -p * np.log(p / share)
-            slope = slope + barrier / left * outward
-            curvature[np.diag_indices_from(curvature)] += barrier / left * p
-            curvature += barrier / left**2 * np.outer(outward, outward)
+        curvature = (scaled / q) @ scaled.T + barrier / left**2 * np.outer(outward, outward)
+        curvature[np.diag_indices_from(curvature)] += barrier + barrier / left * p
         solutions = cho_solve(cho_factor(curvature), np.column_stack([slope, p]))
         change = solutions[:, 0] - (p @ solutions[:, 0]) / (p @ solutions[:, 1]) * solutions[:, 1]
         gain = float(change @ curvature @ change)

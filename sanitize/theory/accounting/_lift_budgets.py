@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy.special import ndtr
 
-from sanitize._util.checks import as_list, nats, positive, probability, whole_number
+from sanitize._util.checks import as_list, check_number, nats, positive, probability, whole_number
 from sanitize.core.budgets import LiftBudget
 from sanitize.errors import InvalidParameter
 
@@ -181,10 +181,10 @@ def private_mean_tail(
     >>> round(private_mean_tail(1.0, 1.0, 0.5, variance=least).limit, 3)
     0.07
     """
-    parameters = {"half_range": half_range, "eps": eps, "tau": tau}
-    half_range, eps, tau = (positive(name, value) for name, value in parameters.items())
-    if not (math.isfinite(half_range) and math.isfinite(eps) and math.isfinite(tau)):
-        raise InvalidParameter(f"half_range, eps and tau must be finite, got {half_range}, {eps} and {tau}")
+    half_range, eps, tau = (
+        check_number(name, value, "be a finite number > 0", lambda amount: 0 < amount < math.inf)
+        for name, value in (("half_range", half_range), ("eps", eps), ("tau", tau))
+    )
     level = 2 * (eps + nats("balance", balance))
     if variance is not None:
         deviation = math.sqrt(positive("variance", variance))

@@ -61,13 +61,10 @@ class ClassCounts:
 
 def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
     """Number of rows of each class; shape (n_classes,)."""
-    public_columns = None
-    if isinstance(table, ContingencyTable):
-        if not np.issubdtype(table.counts.dtype, np.integer):
-            raise InvalidParameter("k is a number of rows, and these counts are weighted; count without weights")
-        public_columns = table.public.columns
-    names = _names(quasi_identifiers, public_columns, "quasi_identifiers")
+    names = _names(quasi_identifiers, table, "quasi_identifiers")
     rows, weights, orders = _rows(table, names)
+    if weights is not None and not np.issubdtype(weights.dtype, np.integer):
+        raise InvalidParameter("k is a number of rows, and these counts are weighted; count without weights")
     sizes = np.bincount(Alphabet.from_table(rows, names, orders).encode(rows), weights).astype(np.int64)
     if not len(sizes):
         raise ColumnError("the table has no rows, so there are no classes")
@@ -98,27 +95,25 @@ def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any
         return {name: as_arrow(rows[name], name).dictionary_encode() for name in names}, None, None
     s, x = np.nonzero(table.counts)
     cells = {**table.sensitive.decode(s), **table.public.decode(x)}
-    alphabets = (table.sensitive, table.public)
-    orders = {
-        name: level for alphabet in alphabets for name, level in zip(alphabet.columns, alphabet.levels, strict=True)
-    }
+    columns = (*table.sensitive.columns, *table.public.columns)
+    orders = dict(zip(columns, (*table.sensitive.levels, *table.public.levels), strict=True))
     return {name: cells[name] for name in names}, table.counts[s, x], orders
 
 
 def class_names(table: Any, quasi_identifiers: Columns, sensitive: Columns) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the columns that form the classes, and of the sensitive columns."""
-    table_columns = (
-        (table.public.columns, table.sensitive.columns) if isinstance(table, ContingencyTable) else (None, None)
-    )
-    public = _names(quasi_identifiers, table_columns[0], "quasi_identifiers")
-    secret = _names(sensitive, table_columns[1], "sensitive")
+    public, secret = _names(quasi_identifiers, table, "quasi_identifiers"), _names(sensitive, table, "sensitive")
     overlap = sorted(set(public) & set(secret))
     if overlap:
         raise ColumnError(f"column {overlap[0]!r} is both a quasi-identifier and sensitive; choose one", overlap[0])
     return public, secret
 
 
-def _names(columns: Columns, allowed: tuple[str, ...] | None, what: str) -> tuple[str, ...]:
+def _names(columns: Columns, table: Any, what: str) -> tuple[str, ...]:
+    """Check the names of columns; None means all columns of their kind in a table of counts."""
+    allowed = None
+    if isinstance(table, ContingencyTable):
+        allowed = (table.sensitive if what == "sensitive" else table.public).columns
     if columns is None:
         if allowed is None:
             raise InvalidParameter(f"name the columns: {what}=[...]")
@@ -126,7 +121,6 @@ def _names(columns: Columns, allowed: tuple[str, ...] | None, what: str) -> tupl
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names or len(set(names)) < len(names):
         raise ColumnError(f"{what} must name at least one column, each once")
-    for name in names:
-        if allowed is not None and name not in allowed:
-            raise ColumnError.absent([name], allowed)
+    if allowed is not None and (absent := [name for name in names if name not in allowed]):
+        raise ColumnError.absent(absent[:1], allowed)
     return names
