@@ -39,9 +39,7 @@ from sanitize.tables.keys import (
     take_answers,
 )
 
-__all__ = [
-    "Alphabet",
-]
+__all__ = ["Alphabet"]
 
 # Text that stands for a missing value where symbols are texts.
 MISSING_TEXT = "(missing)"
@@ -291,10 +289,10 @@ class Alphabet:
         for name in columns:
             if name not in self.columns:
                 raise ColumnError(f"known column {name!r} is not public; choose among {', '.join(self.columns)}", name)
-        places = [self.columns.index(name) for name in dict.fromkeys(columns)]
+        names = tuple(dict.fromkeys(columns))
         sets: dict[bytes, NDArray[np.bool_]] = {}
-        for part in chain.from_iterable(combinations(places, size + 1) for size in range(len(places))):
-            value = np.unique(self.codes[:, part], axis=0, return_inverse=True)[1].ravel()
+        for part in chain.from_iterable(combinations(names, size + 1) for size in range(len(names))):
+            value = self.group_by(part)
             for number in np.flatnonzero(np.bincount(value) > 1).tolist():
                 sets[(value == number).tobytes()] = value == number
             if len(sets) * len(self) > DENSE_CELLS:
@@ -362,8 +360,7 @@ class AlphabetForm(Declared, frozen=True, eq=False):
                 raise InvalidParameter("the values of an alphabet must be distinct")
             if column.min(initial=0) < 0 or column.max(initial=0) > len(level):
                 raise InvalidParameter("a code of the alphabet has no value")
-        in_order = np.array_equal(np.lexsort(codes.T[::-1]), np.arange(len(codes)))
-        if not in_order or not np.diff(codes, axis=0).any(axis=1).all():
+        if not is_ascending(codes):
             raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
         return Alphabet._from_parts(self.columns, self.levels, codes)
 
@@ -376,6 +373,13 @@ def symbol_place(alphabet: Alphabet, text: str) -> int:
         level_codes += look_up(pa.array([text], pa.string()).cast(level.type), level).tolist()
     places = np.flatnonzero(np.isin(alphabet.codes[:, 0], level_codes))
     return int(places[0]) if len(places) == 1 else -1
+
+
+def is_ascending(codes: NDArray[np.integer[Any]]) -> bool:
+    """Return whether tuples of codes are distinct and in lexicographic order."""
+    steps = np.diff(codes.astype(np.int64), axis=0)
+    moved = steps != 0
+    return bool(moved.any(axis=1).all() and (steps[np.arange(len(steps)), moved.argmax(axis=1)] > 0).all())
 
 
 def arrow_columns(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
     from sanitize.core.channel import Channel
 
-__all__ = [
-    "ContingencyTable",
-    "JointDistribution",
-]
+__all__ = ["ContingencyTable", "JointDistribution"]
 
 # Smaller probabilities have no inverse that a double can hold, and count as 0.
 _TINY = np.finfo(np.float64).tiny
@@ -187,14 +184,11 @@ class ContingencyTable:
                 f"{len(self.sensitive)} sensitive times {len(self.public)} public symbols are too many to count; "
                 "name fewer sensitive columns, or bin and pool values first"
             )
-        shape, places = (len(self.sensitive), len(self.public)), np.ix_(rows, columns)
-        counts = np.zeros(shape, self.counts.dtype)
-        counts[places] = self.counts
-        self.counts = counts
-        if self.row_counts is not None:
-            row_counts = np.zeros(shape, np.int64)
-            row_counts[places] = self.row_counts
-            self.row_counts = row_counts
+        for name, cells in (("counts", self.counts), ("row_counts", self.row_counts)):
+            if cells is not None:
+                extended = np.zeros((len(self.sensitive), len(self.public)), cells.dtype)
+                extended[np.ix_(rows, columns)] = cells
+                setattr(self, name, extended)
         return np.ix_(more_rows, more_columns)
 
     def to_joint(self, smoothing: float = 0.0) -> JointDistribution:
@@ -270,11 +264,7 @@ class JointDistribution:
 
     @classmethod
     def from_frame(
-        cls,
-        df: Any,
-        sensitive: Sequence[str] | str,
-        public: Sequence[str] | str,
-        weights: ArrayLike | None = None,
+        cls, df: Any, sensitive: Sequence[str] | str, public: Sequence[str] | str, weights: ArrayLike | None = None
     ) -> JointDistribution:
         """Empirical distribution of the columns of a table.
 

@@ -215,8 +215,7 @@ def side_lifts(
     symbols, reduced = check_distribution(joint).public, ReducedChannel.from_channel(check_channel(channel))
     for name in set(side_columns) - {*symbols.columns}:
         raise ColumnError(f"column {name!r} is not public; choose among {', '.join(symbols.columns)}", name)
-    places = [symbols.columns.index(name) for name in side_columns]
-    w = np.unique(symbols.codes[:, places], axis=0, return_inverse=True)[1].ravel()
+    w = symbols.group_by(side_columns)
     shape = len(joint.p_s), int(w.max()) + 1, reduced.n_states
     before = np.zeros(shape)
     for row, of_s in zip(joint.pmf, before, strict=True):
@@ -251,7 +250,7 @@ def dobrushin_coefficient(channel: Channel) -> float:
     >>> round(dobrushin_coefficient(sz.mechanisms.randomized_response(2, 1.0)), 4)    # tanh(1/2)
     0.4621
     """
-    rows = np.unique(_rows(ReducedChannel.from_channel(check_channel(channel))), axis=0)
+    rows = np.unique(state_rows(ReducedChannel.from_channel(check_channel(channel))), axis=0)
     if len(rows) * rows.size > 32 * CHANNEL_CELLS:
         raise InvalidParameter(f"{len(rows)} distinct rows are too many to compare all pairs; use fewer symbols")
     return float(max(np.abs(rows - row).sum(axis=1).max() for row in rows)) / 2
@@ -326,12 +325,12 @@ def _correlations(joint: JointDistribution, channel: Channel) -> tuple[Vector, i
     """Return √P(x) P(y|x) / √P(y) for classes of x with equal rows, shape (n, n_y), and the number of symbols x."""
     check_fit(check_distribution(joint), check_channel(channel))
     reduced = ReducedChannel.from_channel(channel)
-    rows, p = _rows(reduced), np.bincount(reduced.states, joint.p_x)
+    rows, p = state_rows(reduced), np.bincount(reduced.states, joint.p_x)
     q = p @ rows
     return np.sqrt(p)[:, None] * rows[:, q > 0] / np.sqrt(q[q > 0]), len(joint.p_x)
 
 
-def _rows(reduced: ReducedChannel) -> Vector:
+def state_rows(reduced: ReducedChannel) -> Vector:
     """Return the matrix P(y|state), shape (n_states, n_y)."""
     if reduced.n_states * reduced.most_symbols > CHANNEL_CELLS:
         raise InvalidParameter(f"{reduced.n_states} symbols are too many for one dense matrix; bin or pool them first")

@@ -11,10 +11,9 @@ import numpy as np
 from scipy.special import gammaln, softmax, xlogy
 
 from sanitize._util.checks import check_number, whole_number
-from sanitize._util.limits import CHANNEL_CELLS
 from sanitize.core.channel import ReducedChannel, check_channel
 from sanitize.core.joint import check_distribution, check_fit
-from sanitize.errors import InvalidParameter
+from sanitize.core.measures import state_rows
 
 if TYPE_CHECKING:
     from sanitize._util.checks import Vector
@@ -128,10 +127,7 @@ class _Repeats:
     def from_channel(cls, joint: JointDistribution, channel: Channel) -> _Repeats:
         check_fit(check_distribution(joint), check_channel(channel))
         reduced = ReducedChannel.from_channel(channel)
-        n = reduced.n_states
-        if n * max([stage.n_outputs for stage in reduced.stages], default=n) > CHANNEL_CELLS:
-            raise InvalidParameter(f"{n} symbols are too many for repeated releases; bin or pool them first")
-        rows, classes = np.unique(reduced.push(np.eye(n)), axis=0, return_inverse=True)
+        rows, classes = np.unique(state_rows(reduced), axis=0, return_inverse=True)
         of_class = classes.ravel()[reduced.states]
         return cls(np.stack([np.bincount(of_class, row, len(rows)) for row in joint.pmf]), rows)
 

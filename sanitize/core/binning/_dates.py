@@ -103,14 +103,17 @@ def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
     InvalidParameter
         If the values are not ascending dates; the message names ``name``.
     """
-    seconds = [parse_second(str(edge)) for edge in edges]
-    edge_seconds = tuple(float(second) for second in seconds if second is not None)
-    if len(edge_seconds) < max(1, len(seconds)) or any(a >= b for a, b in pairwise(edge_seconds)):
+    try:
+        texts = pa.array([str(edge) for edge in edges], pa.string())
+        seconds = texts.cast(pa.timestamp("s")).cast(pa.int64()).to_pylist()
+    except pa.ArrowInvalid:
+        seconds = []
+    if not seconds or any(a >= b for a, b in pairwise(seconds)):
         step_names = ", ".join(map(repr, STEPS))
         raise InvalidParameter(
             f"{name} must be dates in ascending order, for example 1950-01-01 and 1970-01-01, or one of {step_names}"
         )
-    return edge_seconds
+    return tuple(map(float, seconds))
 
 
 def is_of_dates(spec: Any) -> bool:
@@ -181,11 +184,3 @@ def by_step(values: ArrowColumn, step: str, column: str) -> pa.DictionaryArray:
     else:
         names = [f"{start}s" if step == "decade" else start for start in starts]
     return pa.DictionaryArray.from_arrays(pa.array(indices, mask=missing), pa.array(names, pa.string()))
-
-
-def parse_second(text: str) -> int | None:
-    """Seconds since 1970 of a date or time in ISO 8601; None if the text is neither."""
-    try:
-        return int(pa.array([text]).cast(pa.timestamp("s")).cast(pa.int64())[0].as_py())
-    except pa.ArrowInvalid:
-        return None

@@ -98,24 +98,17 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
     printed, cap = bound * share ** (-1 / alpha), -math.log(share)
     if share == 1 or alpha == 1 or cap * (alpha - 1) <= alpha * math.log(bound):
         return Bound(1 / share, printed)
-    order, log_other_share = alpha - 1, math.log1p(-share)
+    log_other_share = math.log1p(-share)
 
     def log_excess(t: float) -> float:
-        # The α-lift of the two-letter distribution with lifts e**t and (1 - P e**t)/(1 - P), as a logarithm over α - 1.
+        # Log of P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α, the two-letter distribution's E[l**α], less the log bound.
         other_lift = math.log(-math.expm1(t - cap)) - log_other_share if t < cap else -math.inf
-        mean = share * excess(t, alpha) + (1 - share) * excess(other_lift, alpha)
-        return math.log1p(order * mean) / order - alpha / order * math.log(bound)
+        if alpha * cap > LARGEST_EXPONENT:  # the powers are beyond a double
+            mean = float(np.logaddexp(math.log(share) + alpha * t, log_other_share + alpha * other_lift))
+        else:
+            mean = math.log1p((alpha - 1) * (share * excess(t, alpha) + (1 - share) * excess(other_lift, alpha)))
+        return mean - alpha * math.log(bound)
 
-    if alpha * cap > LARGEST_EXPONENT:
-
-        def far_log_excess(t: float) -> float:
-            """Return log(P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α) minus the log bound, for powers beyond a double."""
-            other_lift = alpha * (math.log(-math.expm1(t - cap)) - log_other_share) if t < cap else -math.inf
-            return float(np.logaddexp(math.log(share) + alpha * t, log_other_share + other_lift)) - alpha * math.log(
-                bound
-            )
-
-        return Bound(math.exp(_root(far_log_excess, cap)), printed)
     return Bound(math.exp(_root(log_excess, cap)), printed)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload, ru
 
 import numpy as np
 
-from sanitize._util.checks import exp, is_whole, non_negative, number, probability
+from sanitize._util.checks import Vector, exp, is_whole, non_negative, number, probability
 from sanitize._util.formatting import box, figure, percent
 from sanitize._util.tolerances import BUDGET
 from sanitize.core.alphabet import MISSING_TEXT, symbol_place
@@ -319,7 +319,11 @@ class LiftBudget(_LiftBased):
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess of each symbol's leakage over the budget, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
-        top, bottom = extreme_log_lifts(self, lifts, lifts)
+        return self.bounds_excess(lifts, lifts)
+
+    def bounds_excess(self, least: Vector, most: Vector) -> Vector:
+        """Largest excess of each symbol over the budget, shape (k,), from bounds of its lifts, shape (n_s, k)."""
+        top, bottom = extreme_log_lifts(self, least, most)
         return clear_rounding(
             np.maximum(excess_over(top, tightest_limit(self.upper)), excess_over(-bottom, tightest_limit(self.lower)))
         )

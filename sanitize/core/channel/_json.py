@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sanitize._util.declared import Count, Declared, field_note, require
+from sanitize.core.alphabet import is_ascending
 from sanitize.core.channel._stage import Stage
 from sanitize.core.channel._tuples import PartStage, Tuples
 from sanitize.errors import ColumnError, InvalidChannel
@@ -32,7 +32,7 @@ class TuplesForm(Declared, frozen=True):
     def __post_init__(self) -> None:
         require(self.codes and all(len(row) == len(self.sizes) for row in self.codes))
         codes = np.array(self.codes)
-        require((codes < np.array(self.sizes)).all() and _ascending(codes), "must be distinct and in order", "codes")
+        require((codes < np.array(self.sizes)).all() and is_ascending(codes), "must be distinct and in order", "codes")
 
     def tuples(self) -> Tuples:
         """Return the tuples as arrays."""
@@ -63,7 +63,7 @@ def stages_to(stages: Sequence[Stage]) -> list[StageForm]:
         after = None
         # The kernel determines what a stage draws and the tuples after it, unless the stage was cut to some of its
         # inputs.
-        if isinstance(stage, PartStage) and _ascending(stage.tuples.codes):
+        if isinstance(stage, PartStage) and is_ascending(stage.tuples.codes):
             next_stage, tuples_after = stage.tuples.pass_part(stage.part, stage.kernel)
             same = next_stage.n_outputs == stage.n_outputs and np.array_equal(next_stage.indices, stage.indices)
             after = tuples_after if same else None
@@ -115,10 +115,3 @@ def read_text(text_or_path: str | os.PathLike[str]) -> str:
     if not is_path:
         return text_or_path  # type: ignore[return-value]  # what is no text at all is refused as no JSON
     return read_small_file(Path(text_or_path)).decode("utf-8", errors="replace")
-
-
-def _ascending(codes: NDArray[Any]) -> bool:
-    """Return whether tuples are distinct and in lexicographic order."""
-    steps = np.diff(codes.astype(np.int64), axis=0)
-    moved = steps != 0
-    return bool(moved.any(axis=1).all() and (steps[np.arange(len(steps)), moved.argmax(axis=1)] > 0).all())

@@ -50,28 +50,6 @@ class PartStage(Stage):
         return np.ascontiguousarray(self.tuples.codes[:, self.part])
 
     @cached_property
-    def sampler(self) -> Sampler:
-        """Sampler that draws from the part's small table and puts the result into the tuple."""
-        return _PartSampler(self.component, self.indptr, self.indices, self.kernel)
-
-    def take(self, inputs: NDArray[Any]) -> PartStage:
-        """Stage with some of the input tuples, in the order given."""
-        rows = super().take(inputs)
-        tuples = Tuples(self.tuples.codes[inputs], self.tuples.sizes)
-        return PartStage(*rows.form, self.kernel, self.part, tuples)
-
-    def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
-        return PartStage, (*self.form, self.kernel, self.part, self.tuples)
-
-
-@dataclass(frozen=True, eq=False)
-class _PartSampler:
-    component: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    kernel: Stage
-
-    @cached_property
     def _entries(self) -> Positions:
         """Entries of the kernel sorted by input and output."""
         inputs = np.repeat(np.arange(self.kernel.n_inputs), np.diff(self.kernel.indptr))
@@ -82,6 +60,11 @@ class _PartSampler:
     def _shift(self) -> NDArray[np.int64]:
         """Offsets from the entries of the kernel to the entries of each tuple."""
         return self.indptr[:-1] - self.kernel.indptr[self.component]
+
+    @property
+    def sampler(self) -> Sampler:
+        """Sampler that draws from the part's small table and puts the result into the tuple: the stage itself."""
+        return self
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Return a function that draws whole tuples; the part gets the symbol that the same words give it alone."""
@@ -96,6 +79,15 @@ class _PartSampler:
             return self.indices.take(place)
 
         return draw
+
+    def take(self, inputs: NDArray[Any]) -> PartStage:
+        """Stage with some of the input tuples, in the order given."""
+        rows = super().take(inputs)
+        tuples = Tuples(self.tuples.codes[inputs], self.tuples.sizes)
+        return PartStage(*rows.form, self.kernel, self.part, tuples)
+
+    def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
+        return PartStage, (*self.form, self.kernel, self.part, self.tuples)
 
 
 def part_stages(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:

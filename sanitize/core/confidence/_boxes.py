@@ -25,9 +25,7 @@ from sanitize.core.budgets import (
     check_kind,
     clear_rounding,
     excess_over,
-    extreme_log_lifts,
     logs,
-    tightest_limit,
 )
 from sanitize.core.joint import ContingencyTable, JointDistribution
 from sanitize.errors import InvalidDistribution, InvalidParameter
@@ -329,10 +327,5 @@ def lift_excess(least: Vector, most: Vector, ratio: Vector, budget: Budget) -> V
     """Excess of symbols over a budget, from bounds of their lifts, (n_s, k), and of the ratio of lifts, (k,)."""
     limits = check_kind(budget, "confidence=")
     if isinstance(limits, LDPBudget):
-        over = excess_over(logs(ratio), limits.eps)
-    else:
-        top, bottom = extreme_log_lifts(limits, least, most)
-        over = np.maximum(
-            excess_over(top, tightest_limit(limits.upper)), excess_over(-bottom, tightest_limit(limits.lower))
-        )
-    return clear_rounding(over)
+        return clear_rounding(excess_over(logs(ratio), limits.eps))
+    return limits.bounds_excess(least, most)

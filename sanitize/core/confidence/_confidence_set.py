@@ -213,11 +213,9 @@ class ConfidenceSet:
             bounds = weighted.bounds(level_of_each(n_s, n_x + 2, confidence))
         else:
             level = level_of_each(n_s, n_x, confidence)
-            cell_bounds, distance = (
-                clopper_pearson(cells, rows[:, None], level),
-                total_variation_radius(n_x, rows, level),
-            )
-            bounds = (*cell_bounds, distance, *clopper_pearson(rows, rows.sum(), level))
+            distance = total_variation_radius(n_x, rows, level)
+            ends, prior_ends = clopper_pearson(cells, rows[:, None], level), clopper_pearson(rows, rows.sum(), level)
+            bounds = (*ends, distance, *prior_ends)
         arrays = (cells / rows[:, None], *bounds, cells)
         for array in arrays:
             array.flags.writeable = False

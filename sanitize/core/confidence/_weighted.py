@@ -54,12 +54,7 @@ class WeightedRows:
 
     @classmethod
     def from_weights(
-        cls,
-        s: Codes,
-        x: Codes,
-        weights: Vector,
-        clusters: NDArray[np.generic] | None,
-        largest: float | None = None,
+        cls, s: Codes, x: Codes, weights: Vector, clusters: NDArray[np.generic] | None, largest: float | None = None
     ) -> WeightedRows:
         """Build the sample from rows of positive weight; weights are in units of the largest total.
 

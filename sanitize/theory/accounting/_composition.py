@@ -266,7 +266,7 @@ def _tables(channels: Any, sizes: Any) -> tuple[list[Vector], list[tuple[int, ..
     """Return the matrix of each channel, and the number of letters of each record of its table."""
     channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
     if not channels or len(channels) != len(sizes):
-        raise InvalidParameter(f"channels and sizes must have one entry per channel, got {len(channels)} and {len(sizes)}")
+        raise InvalidParameter(f"sizes must have one entry per channel, got {len(sizes)} for {len(channels)}")
     kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
     return kernels, [check_databases(len(kernel), sizes=size) for kernel, size in zip(kernels, sizes, strict=True)]
 

@@ -36,15 +36,16 @@ def epsilon_at(p: Vector, q: Vector, delta: float) -> Vector:
 
     This is the largest log((P(A) - δ) / Q(A)), which by the Neyman-Pearson lemma some A = {p/q >= t} attains.
     """
-    order = np.argsort(-log_ratios(p, q), axis=1, kind="stable")
+    ratios = log_ratios(p, q)
+    if delta == 0:  # for δ = 0 single outputs decide, and sums would add rounding errors
+        return np.maximum(ratios.max(axis=1), 0.0)
+    order = np.argsort(-ratios, axis=1, kind="stable")
     mass_p = np.minimum(np.cumsum(np.take_along_axis(p, order, axis=1), axis=1), 1.0)
     mass_q = np.cumsum(np.take_along_axis(q, order, axis=1), axis=1)
     excess = mass_p - delta
     with np.errstate(divide="ignore", invalid="ignore"):
         # Relative rounding error of a sum of probabilities.
         logs = np.where(excess > 1e-15 * delta, np.log(excess) - np.log(mass_q), -np.inf)
-    if delta == 0:  # for δ = 0 single outputs decide, and sums would add rounding errors
-        logs = log_ratios(p, q)
     return np.maximum(logs.max(axis=1), 0.0)
 
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from sanitize._util.checks import Codes, Mask, Vector, doubles
 from sanitize._util.tolerances import TIGHT
 from sanitize.errors import InvalidParameter
-from sanitize.theory.notions import approximate_dp, check_pairs, global_dp
+from sanitize.theory.notions import approximate_dp, check_pairs
 
 Index = NDArray[np.int64]
 # Variables and coefficients of several rows of a program, and their common right side.
@@ -158,12 +158,8 @@ def dp_level(channel: Vector, delta: float, neighbours: ArrayLike | None) -> flo
     """Least ε of (ε, δ)-DP by event, rounded up."""
     if delta == 1 or constant(channel):
         return 0.0
-    if delta > 0:
-        level = approximate_dp(channel, delta=delta * (1 - 5e-16), neighbours=neighbours)
-        return round_up(level) if level else 0.0
-    if neighbours is None:
-        return round_up(global_dp(channel, 1, len(channel)))
-    return round_up(global_dp(channel, neighbours=neighbours))
+    level = approximate_dp(channel, delta=delta * (1 - 5e-16), neighbours=neighbours)
+    return round_up(level) if level else 0.0
 
 
 def max_information_level(prior: Vector, channel: Vector) -> float:

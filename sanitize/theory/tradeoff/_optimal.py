@@ -117,6 +117,11 @@ class _Program(Tradeoff):
     def _matrix(self, distortion: float) -> Vector:
         return self._channel_for_distortion(distortion).matrix
 
+    def _costs_more(self, channel: Vector, rival: Vector, share: float = 0.0) -> bool:
+        """Return whether a channel costs more than a rival, by more than a share of the rival's cost."""
+        cost = self._problem.excess_distortion
+        return cost(channel) > cost(rival) * (1 + share) + (_REPAIR_UNITS if share else 0.0)
+
     def _make_optimal(self, measurement: tuple[Vector, float] | None) -> OptimalChannel:
         """Return a channel with its measured level and distortion; refuse if no channel was found."""
         if measurement is None:
@@ -169,11 +174,7 @@ class OptimalDP(_Program):
             # One program at ε gives a private channel for each level close to ε.
             weights = np.ones(len(problem.d))
             steps, joint = steps_between(self._pairs, len(weights)), solve_relaxed(problem, weights, level, self._pairs)
-            aim = problem.excess_distortion(joint)
-            if (
-                problem.excess_distortion(fill_rows(problem, joint, level, weights, steps))
-                > aim * (1 + _REPAIR) + _REPAIR_UNITS
-            ):
+            if self._costs_more(fill_rows(problem, joint, level, weights, steps), joint, _REPAIR):
                 raise InvalidParameter(
                     f"level must be smaller for these neighbours, got {level:.12g}: in double precision no private "
                     "channel was found within 1e-6 of the optimum"
@@ -184,13 +185,9 @@ class OptimalDP(_Program):
         if delta > 0 and best is not None:
             better = improve_by_events(problem, level, delta, self._pairs, best[0])
             if better is not None:
-                event_channel = build_for_level(
-                    lambda t: cap_events(problem, better, t, delta, self._pairs), level, measure
-                )
-                best = min(
-                    [candidate for candidate in (best, event_channel) if candidate is not None],
-                    key=lambda candidate: problem.excess_distortion(candidate[0]),
-                )
+                capped = build_for_level(lambda t: cap_events(problem, better, t, delta, self._pairs), level, measure)
+                if capped is not None and self._costs_more(best[0], capped[0]):
+                    best = capped
         return self._make_optimal(best or (best_constant(problem), 0.0))
 
 
@@ -251,12 +248,11 @@ class OptimalIdentifiability(_Program):
             )
         # If the prior alone takes up the whole level, nothing can be repaired, and the measured level is stated.
         plain = normalise_rows(raise_cells(joint, level, steps))
-        spent = problem.excess_distortion(plain)
-        if repaired is None or problem.excess_distortion(repaired[0]) > spent * (1 + above) + _REPAIR_UNITS:
+        if repaired is None or self._costs_more(repaired[0], plain, above):
             plain_level = measure(plain)
             if plain_level <= level + above:
                 return self._make_optimal((plain, plain_level))
-            if repaired is None or problem.excess_distortion(repaired[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
+            if repaired is None or self._costs_more(repaired[0], plain, _REPAIR):
                 raise InvalidParameter(f"level must exceed {least:.12g} by more than rounding errors, got {level:.12g}")
         return self._make_optimal(repaired)
 

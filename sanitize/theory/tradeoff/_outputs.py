@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize.theory.tradeoff._linear_program import Problem, Program, normalise_rows
+from sanitize.theory.tradeoff._linear_program import Index, Problem, Program, normalise_rows
 from sanitize.theory.tradeoff._local import best_constant
 
 _FLAT = 1e-12
@@ -54,12 +54,18 @@ def _corner(costs: Vector, slope: float) -> Vector:
         dearest = weighted.min(axis=1) + 1
         saved = np.maximum(dearest[:, None] - weighted, 0.0).sum(axis=0)
         allowed = (weighted <= dearest[:, None]) & (saved >= 1 - 1e-12)
-    program = Program(allowed)
-    top, x, y = program.new(costs.shape[1]), *np.nonzero(allowed)
-    program.require(np.stack([program.cells[x, y], top[y]], axis=1), [1.0, -1.0])
-    program.balance(program.cells, 1.0, 1.0)
+    program, top, x, y = _leakage_program(allowed)
     values = program.least(np.append(program.cells[x, y], top), np.append(weighted[x, y], np.ones(len(top))))
     return normalise_rows(program.shares(values))
+
+
+def _leakage_program(allowed: Mask) -> tuple[Program, Index, Codes, Codes]:
+    """Return the program of p(y|x) with the variables max_x p(y|x), and the places x, y of the allowed cells."""
+    program = Program(allowed)
+    top, x, y = program.new(allowed.shape[1]), *np.nonzero(allowed)
+    program.require(np.stack([program.cells[x, y], top[y]], axis=1), [1.0, -1.0])
+    program.balance(program.cells, 1.0, 1.0)
+    return program, top, x, y
 
 
 def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
@@ -68,11 +74,7 @@ def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(costs == 0, 0.0, costs / limits[:, None, None])
     # Cells that cost more than this many times the whole limit carry no mass that a solver could resolve.
-    allowed: Mask = np.asarray((shares <= 1e9).all(axis=0))
-    program = Program(allowed)
-    top, x, y = program.new(costs.shape[2]), *np.nonzero(allowed)
-    program.require(np.stack([program.cells[x, y], top[y]], axis=1), [1.0, -1.0])
-    program.balance(program.cells, 1.0, 1.0)
+    program, top, x, y = _leakage_program(np.asarray((shares <= 1e9).all(axis=0)))
     used = shares[:, x, y]
     scale = np.maximum(used.max(axis=1, keepdims=True), 1.0)
     for row, unit in zip(used / scale, 1 / scale[:, 0], strict=True):
