@@ -147,9 +147,7 @@ class ContingencyTable:
         """Number of distinct clusters (people) with each sensitive and each public symbol."""
         s, x, weights, clusters, _ = self.rows or (None,) * 5
         if clusters is None:
-            raise InvalidParameter(
-                "the rows of this table were counted without a column that identifies people; give person="
-            )
+            raise InvalidParameter("rows were counted without a column that identifies people; give person=")
         has_weight = weights > 0
         n = int(clusters.max(initial=0)) + 1
         first, second = (
@@ -195,9 +193,7 @@ class ContingencyTable:
         """Return the relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
         smoothing = check_number("smoothing", smoothing, "be a finite number >= 0", lambda value: 0 <= value < np.inf)
         if self.n == 0 or not self.counts.sum() > 0:
-            raise InvalidDistribution(
-                "the table has no rows (or only rows of weight 0), so there is no distribution to learn"
-            )
+            raise InvalidDistribution("the table has no rows, or only rows of weight 0; add rows to learn from")
         counts = self.counts + smoothing
         rows, columns = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
         return JointDistribution(
@@ -237,12 +233,9 @@ class JointDistribution:
 
     def __post_init__(self) -> None:
         pmf = np.asarray(self.pmf, dtype=np.float64)
-        if pmf.ndim != 2 or not pmf.size:
-            raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), not empty, got shape {pmf.shape}")
-        if pmf.shape != (len(self.sensitive), len(self.public)):
+        if pmf.shape != (shape := (len(self.sensitive), len(self.public))) or not pmf.size:
             raise InvalidDistribution(
-                f"pmf of shape {pmf.shape} does not fit {len(self.sensitive)} sensitive and "
-                f"{len(self.public)} public symbols"
+                f"pmf must be a matrix of shape {shape} like its symbols, not empty, got {pmf.shape}"
             )
         vars(self)["pmf"] = _frozen(check_probabilities(pmf, "pmf", "; for counts use ContingencyTable"))
         for margin, name in ((self.p_s, "sensitive"), (self.p_x, "public")):
@@ -357,11 +350,9 @@ def check_distribution(joint: JointDistribution) -> JointDistribution:
 
 
 def check_fit(joint: JointDistribution, channel: Channel) -> None:
-    """Refuse a channel whose symbols differ from those of the distribution."""
-    if channel.n_inputs != len(joint.public):
-        raise InvalidChannel(
-            f"the channel takes {channel.n_inputs} symbols, the distribution has {len(joint.public)} public symbols"
-        )
+    """Refuse a channel that takes more or fewer symbols than the distribution has."""
+    if (taken := channel.n_inputs) != (n := len(joint.public)):
+        raise InvalidChannel(f"the channel takes {taken} symbols, the distribution has {n} public symbols")
 
 
 def sparse_counts(

@@ -239,7 +239,7 @@ def test_a_symbol_whose_probability_has_no_inverse_is_refused(share):
 
 
 def test_alphabets_must_fit_the_matrix():
-    with pytest.raises(InvalidDistribution, match="does not fit"):
+    with pytest.raises(InvalidDistribution, match="must be a matrix of shape"):
         JointDistribution(np.full((2, 2), 0.25), Alphabet.from_size("s", 2), Alphabet.from_size("x", 3))
 
 

@@ -195,9 +195,7 @@ class Grid(Bins, frozen=True, tag="grid"):
         legal = "be > 0 and at most high - low"
         step = check_number(f"step of {column!r}", step, legal, lambda value: 0 < value <= high - low)
         if whole and not (low.is_integer() and step.is_integer()):
-            raise InvalidParameter(
-                f"{column!r} holds integers: its lower bound and step must be whole, got {low}, {step}"
-            )
+            raise InvalidParameter(f"{column!r} has integers, so low and step must be whole, got {low} and {step}")
         if (high - low) / step >= _MOST_SYMBOLS:
             raise InvalidParameter(f"step of {column!r} must leave at most {_MOST_SYMBOLS} points, got {step}")
         n = math.floor((high - low) / step + 1e-9) + 1

@@ -109,10 +109,8 @@ def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
     except pa.ArrowInvalid:
         seconds = []
     if not seconds or any(a >= b for a, b in pairwise(seconds)):
-        step_names = ", ".join(map(repr, STEPS))
-        raise InvalidParameter(
-            f"{name} must be dates in ascending order, for example 1950-01-01 and 1970-01-01, or one of {step_names}"
-        )
+        steps = ", ".join(map(repr, STEPS))
+        raise InvalidParameter(f"{name} must be dates in ascending order, such as 1950-01-01, or one of {steps}")
     return tuple(map(float, seconds))
 
 

@@ -504,9 +504,7 @@ class AveragedBudget(_LiftBased):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.limits, LiftBudget | None):
-            raise InvalidBudget(
-                f"{type(self).__name__}: limits must be a LiftBudget, as in limits=LiftBudget(at_most=2, at_least=0)"
-            )
+            raise InvalidBudget(f"{type(self).__name__}: limits must be a LiftBudget(at_most=..., at_least=...)")
 
     def with_limits(self, limits: LiftBudget | None) -> AveragedBudget:
         """Return a budget on the same average with other limits."""

@@ -119,9 +119,7 @@ def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
         return CapacityBudget(budget_nats(budget))
     if not isinstance(budget, CapacityBudget):
         kind = "none" if budget is None else type(budget).__name__
-        raise InvalidBudget(
-            f"{owner} needs the capacity of its channel, in nats: a number or CapacityBudget(nats), got {kind}"
-        )
+        raise InvalidBudget(f"{owner} needs a capacity: a number of nats or CapacityBudget(nats), got {kind}")
     return budget
 
 

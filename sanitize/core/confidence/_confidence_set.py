@@ -234,9 +234,7 @@ class ConfidenceSet:
     def contains(self, joint: JointDistribution) -> bool:
         """Return whether the set contains a distribution on the same symbols, up to rounding."""
         if joint.pmf.shape != self.lower.shape:
-            raise InvalidDistribution(
-                f"the confidence set has distributions of shape {self.lower.shape}, got {joint.pmf.shape}"
-            )
+            raise InvalidDistribution(f"pmf must have the set's shape {self.lower.shape}, got {joint.pmf.shape}")
         conditional = joint.pmf / joint.p_s[:, None]
         cells = (conditional >= self.lower - BUDGET) & (conditional <= self.upper + BUDGET)
         far = np.abs(conditional - self.center).sum(axis=1) / 2 <= self.distance + BUDGET
@@ -254,10 +252,8 @@ class ConfidenceSet:
 
     def released(self, channel: Channel) -> tuple[Vector, Vector]:
         """Return the smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
-        if channel.n_inputs != len(self.public):
-            raise InvalidChannel(
-                f"the channel takes {channel.n_inputs} symbols, the set has {len(self.public)} public symbols"
-            )
+        if (taken := channel.n_inputs) != (n := len(self.public)):
+            raise InvalidChannel(f"the channel takes {taken} symbols, the set has {n} public symbols")
         if self.work(channel) > MOST_ENTRIES:
             raise InvalidParameter(
                 f"the worst case of a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to "
@@ -418,8 +414,6 @@ def design_distributions(joint: JointDistribution, confidence: float | Confidenc
     """Return the set that a mechanism designs for: the given set, or the set allowed by ``joint.n`` rows."""
     if not isinstance(confidence, ConfidenceSet):
         return ConfidenceSet.of(joint, confidence)
-    if confidence.lower.shape != joint.pmf.shape:
-        raise InvalidDistribution(
-            f"the confidence set has the shape {confidence.lower.shape}, the distribution {joint.pmf.shape}"
-        )
+    if (shape := confidence.lower.shape) != joint.pmf.shape:
+        raise InvalidDistribution(f"pmf must have the confidence set's shape {shape}, got {joint.pmf.shape}")
     return confidence

@@ -116,9 +116,7 @@ def computational_balance_function(
         # Number of maps onto k values up to renaming, a Stirling number of the second kind.
         n_maps = sum((-1) ** j * math.comb(k, j) * (k - j) ** n_y for j in range(k + 1)) // math.factorial(k)
         if n_maps > most:
-            raise InvalidParameter(
-                f"readers={k}: there are more than {most} maps of {n_y} outputs to {k} values; list some"
-            )
+            raise InvalidParameter(f"readers={k}: more than {most} maps of {n_y} outputs to {k} values; list some")
         matrices = [np.eye(k)[labels] for labels in _partitions(n_y, k)]
     else:
         several: Sequence[ArrayLike] = readers  # type: ignore[assignment]

@@ -83,9 +83,7 @@ def joint_release(
         positions = np.unravel_index(possible, tensor.shape[1:])
         columns = [(codes, size, None) for codes, size in zip(positions, tensor.shape[1:], strict=True)]
     if len(parts) != len(columns):
-        raise InvalidParameter(
-            f"channels must hold one channel per column: {len(columns)} columns, {len(parts)} channels"
-        )
+        raise InvalidParameter(f"give one channel per column: {len(columns)} columns, got {len(parts)} channels")
     kernels = [_rows(channel, *column, j + 1) for j, (channel, column) in enumerate(zip(parts, columns, strict=True))]
     shape = tuple(kernel.shape[1] for _, kernel in kernels)
     check_outputs(shape)
@@ -95,9 +93,7 @@ def joint_release(
 def check_outputs(shape: tuple[int, ...]) -> None:
     """Refuse tuples with too many combinations of symbols for their distribution to fit in memory."""
     if math.prod(shape) > _MAX_OUTPUTS:
-        raise InvalidParameter(
-            f"channels release {math.prod(shape)} tuples, more than {_MAX_OUTPUTS}; measure fewer columns at once"
-        )
+        raise InvalidParameter(f"{math.prod(shape)} tuples are more than {_MAX_OUTPUTS}; measure fewer columns")
 
 
 def distribution_of_tuples(
@@ -182,9 +178,7 @@ def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
     )
     if not tensor.size or not (tensor.ndim == len(axes) if axes else tensor.ndim >= 2):
         axis_names = ", ".join(axes or ("S", "X1", "..."))
-        raise InvalidDistribution(
-            f"distribution must not be empty and have the axes {axis_names}, got shape {tensor.shape}"
-        )
+        raise InvalidDistribution(f"distribution must have the axes {axis_names}, not empty, got {tensor.shape}")
     return check_probabilities(tensor, "distribution")
 
 
@@ -195,9 +189,7 @@ def _rows(channel: Any, codes: Codes, size: int, alphabet: Alphabet | None, posi
     if alphabet is not None and isinstance(channel, Channel) and channel.inputs.columns == alphabet.columns:
         match = channel.inputs.encode(alphabet.decode(np.arange(size)))
         if (match < 0).any():
-            raise InvalidChannel(
-                f"channel {position} lacks {(match < 0).sum()} symbol(s) of column {alphabet.columns[0]!r}"
-            )
+            raise InvalidChannel(f"channel {position} must take all symbols of column {alphabet.columns[0]!r}")
         return match[codes].astype(np.intp), kernel
     if len(kernel) != size:
         raise InvalidChannel(f"channel {position} takes {len(kernel)} symbols, its column has {size}")

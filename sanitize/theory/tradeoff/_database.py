@@ -83,10 +83,7 @@ class _Database(Tradeoff):
 
     def _distortion(self, level: float) -> float:
         if level < self.threshold * (1 - SAME):
-            raise InvalidParameter(
-                f"level must be at least {self.threshold:.12g}, the identifiability threshold of the prior, for the "
-                f"closed form, got {level:.12g}"
-            )
+            raise InvalidParameter(f"level must be at least {self.threshold:.12g}, the threshold, got {level:.12g}")
         return mean_distance(level, self.n_records, self._n_symbols)
 
     def _matrix(self, distortion: float) -> Vector:

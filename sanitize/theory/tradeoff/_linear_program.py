@@ -136,9 +136,7 @@ def make_problem(distributions: Vector, distances: ArrayLike) -> Problem:
     """Return the problem of distributions (k, n_x) and matching distances (n_x, n_y)."""
     d = doubles(distances, InvalidParameter("distances must be a matrix of numbers"))
     if d.ndim != 2 or not d.size or d.shape[0] != distributions.shape[1]:
-        raise InvalidParameter(
-            f"distances must have shape (n_x, n_y) with n_x={distributions.shape[1]} as the prior, got {d.shape}"
-        )
+        raise InvalidParameter(f"distances must have shape ({distributions.shape[1]}, n_y), got {d.shape}")
     if not np.isfinite(d).all() or (d < 0).any():
         raise InvalidParameter("distances must have finite entries >= 0")
     least = d.min(axis=1)

@@ -220,18 +220,14 @@ class OptimalIdentifiability(_Program):
     def __post_init__(self) -> None:
         self._pose(single_distribution(self.prior)[None])
         if (self._problem.distributions == 0).any():
-            raise InvalidDistribution(
-                "prior must have positive entries: if a letter has probability 0, no finite level holds"
-            )
+            raise InvalidDistribution("prior must have positive entries: otherwise every level is infinite")
 
     def _channel_for_level(self, level: float) -> OptimalChannel:
         above = 1e-9  # largest excess over ε of the stated level of a channel that cannot be repaired
         problem, distribution = self._problem, self._problem.distributions[0]
         least = prior_ratio(distribution, self.neighbours)
         if level < least * (1 - SAME) - SAME:
-            raise InvalidParameter(
-                f"level must be at least {least:.12g}, the level of the prior alone, got {level:.12g}"
-            )
+            raise InvalidParameter(f"level must be at least {least:.12g}, that of the prior, got {level:.12g}")
 
         def measure(channel: Vector) -> float:
             return round_up(identifiability(distribution, channel, self.neighbours))
@@ -354,9 +350,7 @@ class OptimalSibson(_Program):
         solution = least_information(information, problem.d[possible], float(limits[0]) * (1 - SAME), gap)
         value = information.nats(solution.value)
         if value - information.nats(max(solution.lower, 0.0)) > self.tol:
-            raise InvalidParameter(
-                f"tol must be larger: doubles cannot prove the optimum to within {self.tol:g} at this distortion"
-            )
+            raise InvalidParameter(f"tol must be larger: doubles cannot prove the optimum to within {self.tol:g}")
         channel[possible] = solution.channel
         channel[~possible, int((distribution[possible] @ solution.channel).argmax())] = 1.0
         return self._make_optimal((channel, round_up(value)))

@@ -131,9 +131,7 @@ def hamming_distances(n_records: int, n_symbols: int) -> NDArray[np.int64]:
     """
     n, m = whole_number("n_records", n_records, 1), whole_number("n_symbols", n_symbols, 2)
     if 2 * n * math.log(m) > math.log(DENSE_CELLS):
-        raise InvalidParameter(
-            f"n_symbols ** (2 n_records) must be at most 2**25 for a matrix of databases, got {m} ** {2 * n}"
-        )
+        raise InvalidParameter(f"n_symbols ** (2 n_records) must be at most 2**25, got {m} ** {2 * n}")
     distances = np.zeros((m**n, m**n), np.int64)
     for letters in np.indices((m,) * n).reshape(n, -1):
         distances += letters[:, None] != letters

@@ -114,9 +114,7 @@ def single_distribution(prior: ArrayLike) -> Vector:
     """Return a single distribution (m,); refuse several."""
     distributions = check_priors(prior)
     if len(distributions) > 1:
-        raise InvalidDistribution(
-            f"prior must be one distribution of shape (m,), got {len(distributions)} distributions"
-        )
+        raise InvalidDistribution(f"prior must be one distribution of shape (m,), got {len(distributions)}")
     return distributions[0]
 
 

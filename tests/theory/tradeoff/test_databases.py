@@ -95,7 +95,7 @@ def test_the_largest_matrix_of_databases_is_made_and_no_larger_one(monkeypatch) 
     monkeypatch.setattr("sanitize.theory.tradeoff._shells.DENSE_CELLS", 3**4 + 1)
     assert td.hamming_distances(2, 3).shape == (9, 9)
     for n, m in ((3, 3), (2, 4)):
-        with pytest.raises(InvalidParameter, match="for a matrix of databases"):
+        with pytest.raises(InvalidParameter, match="must be at most 2"):
             td.hamming_distances(n, m)
 
 
