@@ -71,13 +71,8 @@ class ContingencyTable:
     ) -> ContingencyTable:
         """Return a table of these columns without rows."""
         columns: dict[str, list[object]] = {name: [] for name in [*sensitive, *public]}
-        return cls(
-            Alphabet.from_table(columns, sensitive, orders),
-            Alphabet.from_table(columns, public, orders),
-            np.zeros((0, 0), np.int64),
-            0,
-            dict(orders or {}),
-        )
+        first, second = (Alphabet.from_table(columns, side, orders) for side in (sensitive, public))
+        return cls(first, second, np.zeros((0, 0), np.int64), 0, dict(orders or {}))
 
     def count(
         self, table: Mapping[str, Any], weights: Any = None, clusters: Any = None, largest: float | None = None
@@ -100,10 +95,9 @@ class ContingencyTable:
         if len(s) == 0:
             return
         if s.min() < 0 or x.min() < 0:
-            self._extend(
-                Alphabet.from_table(rows, self.sensitive.columns, self._orders),
-                Alphabet.from_table(rows, self.public.columns, self._orders),
-            )
+            sides = self.sensitive.columns, self.public.columns
+            sensitive, public = (Alphabet.from_table(rows, side, self._orders) for side in sides)
+            self._extend(sensitive, public)
             s, x = self.sensitive.encode(rows), self.public.encode(rows)
         n_s, n_x = len(self.sensitive), len(self.public)
         cells = s.astype(np.int64) * n_x + x
@@ -196,12 +190,8 @@ class ContingencyTable:
             raise InvalidDistribution("the table has no rows, or only rows of weight 0; add rows to learn from")
         counts = self.counts + smoothing
         rows, columns = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
-        return JointDistribution(
-            counts[np.ix_(rows, columns)] / counts.sum(),
-            self.sensitive.take(np.flatnonzero(rows)),
-            self.public.take(np.flatnonzero(columns)),
-            self.n,
-        )
+        symbols = self.sensitive.take(np.flatnonzero(rows)), self.public.take(np.flatnonzero(columns))
+        return JointDistribution(counts[np.ix_(rows, columns)] / counts.sum(), *symbols, self.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,9 +238,7 @@ class JointDistribution:
     @classmethod
     def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
         """Distribution from a matrix of probabilities (n_s, n_x); symbols are named by position."""
-        matrix = doubles(
-            pmf, InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), with rows of one length")
-        )
+        matrix = doubles(pmf, InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), rows of one length"))
         if matrix.ndim != 2:
             raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), got {matrix.ndim} dimension(s)")
         return cls(matrix, Alphabet.from_size("s", matrix.shape[0]), Alphabet.from_size("x", matrix.shape[1]))

@@ -20,13 +20,7 @@ from sanitize._util.arithmetic import log, product
 from sanitize._util.checks import Mask, Vector, check_number
 from sanitize._util.limits import BLOCK_CELLS
 from sanitize._util.tolerances import SMALLEST_POSITIVE
-from sanitize.core.budgets import (
-    LDPBudget,
-    check_kind,
-    clear_rounding,
-    excess_over,
-    logs,
-)
+from sanitize.core.budgets import LDPBudget, check_kind, clear_rounding, excess_over, logs
 from sanitize.core.joint import ContingencyTable, JointDistribution
 from sanitize.errors import InvalidDistribution, InvalidParameter
 

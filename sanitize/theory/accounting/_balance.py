@@ -147,17 +147,17 @@ def balance_function(
     distributions, where, counts = distinct_rows(matrix)
     share = counts / len(matrix)
     open_ = solve(DenseKernel(distributions), min(tol, 1e-12))
-    restricted = solve_restricted(distributions, share, math.log(len(matrix)) - b, tol)
+    lower, bound, p = solve_restricted(distributions, share, math.log(len(matrix)) - b, tol)
     widest = widest_input(distributions, share, open_.distribution)
     free = math.log(len(matrix)) - divergence_from(widest, share)
-    upper = max(restricted.lower, min(restricted.upper, open_.upper))
-    return Balance(b, open_.lower, open_.upper, restricted.lower, upper, free, (restricted.p / counts)[where])
+    upper = max(lower, min(bound, open_.upper))
+    return Balance(b, open_.lower, open_.upper, lower, upper, free, (p / counts)[where])
 
 
 def _several_records(matrix: Vector, sizes: tuple[int, ...], b: float, tol: float, starts: int) -> Balance:
     distributions, _, counts = distinct_rows(matrix)
     slack = math.log(len(matrix)) - b
-    whole = solve_restricted(distributions, counts / len(matrix), slack, tol).upper
+    whole = solve_restricted(distributions, counts / len(matrix), slack, tol)[1]
     capacity = individual_channel_capacity(matrix, sizes=sizes, tol=tol)
     upper = free = 0.0
     leaked, distribution = -1.0, np.full(len(matrix), 1 / len(matrix))

@@ -17,7 +17,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 from scipy.special import softmax, xlogy
 
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize.theory.accounting._balance_one import NO_SLACK, relative_entropies
+from sanitize.theory.accounting._balance_one import NO_SLACK, distinct_rows, relative_entropies
 
 # A cut: a letter, the distribution of Y of a mixture of its groups, and the mixture's divergence from its uniform one.
 _Cut = tuple[int, Vector, float]
@@ -44,10 +44,7 @@ class Record:
     def from_channel(cls, matrix: Vector, sizes: Sequence[int], record: int) -> Record:
         """Group the databases of a channel (n_x, n_y) by the letter of one record and by their distribution of Y."""
         letter = np.indices(sizes)[record].reshape(-1)
-        letters = [
-            np.unique(matrix[letter == a], axis=0, return_inverse=True, return_counts=True)
-            for a in range(sizes[record])
-        ]
+        letters = [distinct_rows(matrix[letter == a]) for a in range(sizes[record])]
         m = max(len(distributions) for distributions, _, _ in letters)
         distributions = np.stack(
             [np.concatenate([pmfs, np.repeat(pmfs[:1], m - len(pmfs), axis=0)]) for pmfs, _, _ in letters]
@@ -55,7 +52,7 @@ class Record:
         counts = np.stack([np.pad(number.astype(np.float64), (0, m - len(number))) for _, _, number in letters])
         groups = np.empty(len(matrix), np.intp)
         for a, (_, where, _) in enumerate(letters):
-            groups[letter == a] = a * m + where.reshape(-1)
+            groups[letter == a] = a * m + where
         return cls(distributions, counts, groups)
 
     def information(self, masses: Vector) -> Vector:

@@ -7,7 +7,6 @@ divergence of the distribution p of the letters from u. This divergence may be a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +20,6 @@ from sanitize._util.tolerances import SMALLEST_POSITIVE
 # Below this slack, doubles cannot distinguish the allowed distributions from u itself.
 NO_SLACK = 1e-14
 _NEWTON_STEPS = 60
-
-
-@dataclass(frozen=True)
-class RestrictedCapacity:
-    """Bounds on max I(X;Y), in nats, and the distribution of the letters that attains the lower bound."""
-
-    lower: float
-    upper: float
-    p: Vector
 
 
 def distinct_rows(matrix: Vector) -> tuple[Vector, Codes, NDArray[np.int64]]:
@@ -81,10 +71,11 @@ def gibbs_bound(values: Vector, share: Vector, slack: float) -> float:
     return min(top, bound)
 
 
-def solve_restricted(pmfs: Vector, share: Vector, slack: float, tol: float) -> RestrictedCapacity:
-    """Maximise I(p, W) subject to D(p||u) <= slack, by a logarithmic barrier and Newton steps.
+def solve_restricted(pmfs: Vector, share: Vector, slack: float, tol: float) -> tuple[float, float, Vector]:
+    """Return bounds on max I(p, W) subject to D(p||u) <= slack, in nats, and the p that attains the lower one.
 
-    Each p gives the lower bound I(p, W), and its output distribution q = pW gives the upper bound `gibbs_bound`.
+    The method is a logarithmic barrier with Newton steps. Each p gives the lower bound I(p, W), and its output
+    distribution q = pW gives the upper bound `gibbs_bound`.
     """
     pmfs = pmfs[:, pmfs.sum(axis=0) > 0]
     k = len(pmfs)
@@ -99,7 +90,7 @@ def solve_restricted(pmfs: Vector, share: Vector, slack: float, tol: float) -> R
         upper = bound if math.isinf(upper) else min(upper, bound)
         barrier *= 0.1
         if upper - lower <= tol or barrier < 1e-14 or slack <= NO_SLACK or k == 1:
-            return RestrictedCapacity(lower, upper, p)
+            return lower, upper, p
 
 
 def widest_input(pmfs: Vector, share: Vector, p: Vector) -> Vector:

@@ -47,9 +47,8 @@ class ComputationalBalance(BalanceBounds):
     @property
     def tau(self) -> tuple[float, float]:
         """Bounds on τ = C_1 - C_1c, the reduction of leakage due to the limits of the adversary [WXH Prop. 8]."""
-        return (
-            max(0.0, self.unbounded_lower - self.capacity_upper),
-            max(0.0, self.unbounded_upper - self.capacity_lower),
+        return max(0.0, self.unbounded_lower - self.capacity_upper), max(
+            0.0, self.unbounded_upper - self.capacity_lower
         )
 
 

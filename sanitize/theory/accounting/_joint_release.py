@@ -59,7 +59,7 @@ def joint_release(
 
     Examples
     --------
-    Two fair bits and their sum modulo 2: either column alone tells nothing, both tell all.
+    Two fair bits and their sum modulo 2: either column alone reveals nothing, both reveal everything.
 
     >>> from sanitize.core.lifts import max_log_lift
     >>> distribution = np.zeros((2, 2, 2))
@@ -173,9 +173,7 @@ def conditional_dependence(distribution: ArrayLike) -> float:
 
 def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
     """Check a distribution of S and (named) columns, and normalise it to sum 1."""
-    tensor = doubles(
-        distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, ..., n_xd)")
-    )
+    tensor = doubles(distribution, InvalidDistribution("distribution must be an array of probabilities"))
     if not tensor.size or not (tensor.ndim == len(axes) if axes else tensor.ndim >= 2):
         axis_names = ", ".join(axes or ("S", "X1", "..."))
         raise InvalidDistribution(f"distribution must have the axes {axis_names}, not empty, got {tensor.shape}")

@@ -240,9 +240,8 @@ def basic_composition(eps: Sequence[float], deltas: Sequence[float] | None = Non
     PrivacyLoss(eps=1.5, delta=0.25)
     """
     levels = [nats("eps", level) for level in as_list("eps", eps)]
-    chances = (
-        [0.0] * len(levels) if deltas is None else [probability("deltas", delta) for delta in as_list("deltas", deltas)]
-    )
+    deltas = [0.0] * len(levels) if deltas is None else as_list("deltas", deltas)
+    chances = [probability("deltas", delta) for delta in deltas]
     if len(levels) != len(chances) or not levels:
         raise InvalidParameter(f"eps and deltas must have one entry per channel, got {len(levels)} and {len(chances)}")
     delta = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,12 @@ from sanitize.theory.anonymity._diversity import (
     entropy_l_diversity,
     l_diversity,
     recursive_l_diversity,
+)
+
+# Measures in the order of the last fields of `AnonymityProfile`.
+_MEASURES: tuple[Callable[..., Any], ...] = (
+    *(l_diversity, entropy_l_diversity, recursive_l_diversity),
+    *(t_closeness, delta_disclosure, beta_likeness, enhanced_beta_likeness),
 )
 
 
@@ -90,19 +97,7 @@ def anonymity_profile(
     """
     public, secret = class_names(table, quasi_identifiers, sensitive)
     sizes = class_sizes(table, public)
-    arguments = (table, public, secret)
-    return AnonymityProfile(
-        quasi_identifiers=public,
-        sensitive=secret,
-        k=int(sizes.min()),
-        n_classes=len(sizes),
-        unique=float((sizes == 1).sum() / sizes.sum()),
-        alpha=alpha_k_anonymity(*arguments, others=others).alpha,
-        distinct_l=l_diversity(*arguments, others=others),
-        entropy_l=entropy_l_diversity(*arguments, others=others),
-        recursive_c=recursive_l_diversity(*arguments, others=others),
-        t=t_closeness(*arguments, others=others),
-        delta=delta_disclosure(*arguments, others=others),
-        beta=beta_likeness(*arguments, others=others),
-        enhanced_beta=enhanced_beta_likeness(*arguments, others=others),
-    )
+    alone = float((sizes == 1).sum() / sizes.sum())
+    alpha = alpha_k_anonymity(table, public, secret, others=others).alpha
+    figures = [measure(table, public, secret, others=others) for measure in _MEASURES]
+    return AnonymityProfile(public, secret, int(sizes.min()), len(sizes), alone, alpha, *figures)

@@ -52,10 +52,7 @@ def hamming_neighbours(
 
 
 def check_databases(
-    n_inputs: int | None,
-    n_records: int | None = None,
-    n_symbols: int | None = None,
-    sizes: Sequence[int] | None = None,
+    n_inputs: int | None, n_records: int | None = None, n_symbols: int | None = None, sizes: Sequence[int] | None = None
 ) -> tuple[int, ...]:
     """Return the number of letters of each record; refuse databases that are not the inputs of a channel."""
     most_databases = 1 << 40  # more than any channel can have; larger numbers would exhaust memory
