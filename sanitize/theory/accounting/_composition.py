@@ -102,7 +102,7 @@ def compose(*channels: Channel | ArrayLike | Any) -> Vector:
            [0.1, 0.1, 0.4, 0.4]])
 
     On distributions of large entropy the sum needs the balance functions too: x_1 + x_2 and x_1 + x_2 + x_3 (mod 2)
-    tell nothing about x_3 each when the bits are uniform, and all of it together.
+    each reveal nothing about x_3 when the bits are uniform, and together they reveal all of it.
 
     >>> from sanitize.core.joint import JointDistribution
     >>> from sanitize.core.measures import mutual_information

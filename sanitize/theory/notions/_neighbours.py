@@ -65,7 +65,7 @@ def check_databases(
     if not shape or math.prod(shape) > most_databases:
         raise InvalidParameter(f"records must make from 1 to {most_databases} databases, got {len(shape)} records")
     if n_inputs is not None and (n := math.prod(shape)) != n_inputs:
-        raise InvalidParameter(f"{shape} letters make {n} databases, but the channel has {n_inputs} inputs")
+        raise InvalidParameter(f"records of {shape} letters make {n} databases, but the channel has {n_inputs} inputs")
     return shape
 
 
