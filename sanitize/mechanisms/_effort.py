@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -19,11 +18,6 @@ class Status(StrEnum):
     EFFORT = "effort"  # the effort was used up, or would be far from enough
     TIME_LIMIT = "time_limit"
     INTERRUPTED = "interrupted"
-
-    @classmethod
-    def worst(cls, statuses: Iterable[Status]) -> Status:
-        """Return the worst of several statuses, which is the status of all parts together."""
-        return max(statuses, key=list(cls).index)
 
 
 @dataclass(eq=False)

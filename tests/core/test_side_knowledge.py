@@ -400,7 +400,7 @@ def test_an_estimator_keeps_it_for_those_who_know_columns_of_the_table_though_ra
     for known in (["a"], ["c"], ["a", "c"]):
         least, most = by_counting(fitted.channel_, known)
         assert Fraction(1, 2) - Fraction(1, 10**11) <= least <= most <= Fraction(3, 2) + Fraction(1, 10**11)
-    with pytest.raises(InvalidParameter, match="side_columns holds for the frequencies"):
+    with pytest.raises(InvalidParameter, match="only one of confidence, side_columns and keep"):
         sz.OptimalRandomResponse(BUDGET, **settings, side_columns="a", confidence=0.95).fit(DF)
     with pytest.raises(ColumnError, match="known column 'ill' is not public"):
         sz.OptimalRandomResponse(BUDGET, **settings, side_columns="ill").fit(DF)
@@ -471,7 +471,7 @@ def test_what_cannot_be_known_is_refused():
     for wrong in (np.ones((2, 4)), np.full((1, 2, 4), 0.6), -joint.pmf[None], [["a"]], [3]):
         with pytest.raises(InvalidParameter, match="side_columns must be"):
             sz.optimal_random_response(joint, 0.1, side_columns=wrong)
-    with pytest.raises(InvalidParameter, match="side_columns holds for the frequencies"):
+    with pytest.raises(InvalidParameter, match="only one of confidence, side_columns and keep"):
         sz.optimal_random_response(joint, 0.1, side_columns=["a"], confidence=0.95)
     with pytest.raises(InvalidBudget, match="takes no confidence, target, side_columns or keep"):
         sz.optimal_random_response(joint, MutualInformationBudget(0.1), side_columns=["a"])

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._util.checks import Vector
 from sanitize.auditing.analyze._records import open_release
 from sanitize.core.channel import Channel, check_channel
 from sanitize.core.joint import JointDistribution
@@ -49,18 +48,11 @@ def effective_rows(released: Any, channel: Channel | str | os.PathLike[str]) -> 
     >>> len(df), round(effective_rows(sanitizer.transform(df), sanitizer.channel_))
     (2201, 759)
     """
-    checked_channel = channel if isinstance(channel, Channel) else Channel.from_json(channel)
-    columns = check_channel(checked_channel).inputs.columns
-    table, hidden, _, _ = open_release(released, checked_channel, columns, 0.95)
-    frequencies = np.bincount(hidden.codes, minlength=checked_channel.n_outputs) / len(hidden.codes)
-    p_x = _input_distribution(checked_channel, frequencies)
-    return table.n_rows * effective_share(JointDistribution.from_matrix(p_x[None]), checked_channel)
-
-
-def _input_distribution(channel: Channel, frequencies: Vector) -> Vector:
-    """Estimate the distribution of X that best explains the frequencies of released symbols, positive everywhere."""
     from scipy.optimize import nnls
 
-    p_x = nnls(np.asarray(channel.matrix).T, frequencies)[0]
-    p_x = np.maximum(p_x, _LEAST)
-    return np.asarray(p_x / p_x.sum())
+    checked_channel = check_channel(channel if isinstance(channel, Channel) else Channel.from_json(channel))
+    table, hidden, _, _ = open_release(released, checked_channel, checked_channel.inputs.columns, 0.95)
+    frequencies = np.bincount(hidden.codes, minlength=checked_channel.n_outputs) / len(hidden.codes)
+    # The distribution of X that best explains the frequencies of released symbols, positive everywhere.
+    p_x = np.maximum(nnls(np.asarray(checked_channel.matrix).T, frequencies)[0], _LEAST)
+    return table.n_rows * effective_share(JointDistribution.from_matrix((p_x / p_x.sum())[None]), checked_channel)

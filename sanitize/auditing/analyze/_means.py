@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,11 +79,10 @@ def mean(
     rows, hidden, plain_columns, confidence = open_release(released, channel, (*within, column), confidence)
     plain_labels, codes = plain_cells(rows, tuple(name for name in plain_columns if name != column))
     labels, cells = _cells(hidden, column)
-    if len(labels) * len(plain_labels) > 500:
-        raise InvalidParameter(f"{len(labels) * len(plain_labels)} means are more than 500; name fewer columns in by")
-
-    values = numbers(rows, hidden, column)
     n, n_means = rows.n_rows, len(labels) * len(plain_labels)
+    if n_means > 500:
+        raise InvalidParameter(f"{n_means} means are more than 500; name fewer columns in by")
+    values = numbers(rows, hidden, column)
     sums, moments = np.zeros(2 * n_means), np.zeros((2 * n_means, 2 * n_means))
     for block in blocks(n):
         terms = _terms(hidden, block, cells, len(labels), values, of_cells=column in hidden.columns)
@@ -91,16 +91,13 @@ def mean(
         flat = np.concatenate([part.reshape(len(part), -1) for part in spread], axis=1)
         sums += flat.sum(axis=0)
         moments += flat.T @ flat
-    names = [
-        " | ".join(part for part in (label, suffix) if part) or column for label in labels for suffix in plain_labels
-    ]
+    names = [" | ".join(filter(None, pair)) or column for pair in product(labels, plain_labels)]
     above, below = sums[:n_means] / n, sums[n_means:] / n
     if (below <= 0).any():
         name = names[int(np.argmax(below <= 0))]
         raise InvalidParameter(
-            f"the share of {name!r} is lost in the noise of the channel, so its mean cannot be "
-            "estimated; take coarser cells, or "
-            "more rows"
+            f"the share of {name!r} is lost in the noise of the channel, so its mean cannot be estimated; take coarser "
+            "cells, or more rows"
         )
     ratio = above / below
     change = np.concatenate([np.diag(1 / below), np.diag(-ratio / below)])
@@ -113,9 +110,8 @@ def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
     is_kept = column not in hidden.columns
     array, codes = (as_arrow(rows[column], column), None) if is_kept else hidden.level(column)
     if not is_numeric(array.type):
-        raise ColumnError(
-            f"column {column!r} holds no numbers; use sanitize.auditing.analyze.table for its shares", column
-        )
+        advice = "use sanitize.auditing.analyze.table for its shares"
+        raise ColumnError(f"column {column!r} holds no numbers; {advice}", column)
     if is_kept:
         return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     return np.array([*map(float, array.to_pylist()), np.nan])[codes]

@@ -89,23 +89,20 @@ def check_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
 def open_release(
     released: Any, channel: Channel | str | os.PathLike[str], columns: Sequence[str], confidence: float
 ) -> tuple[Table, Hidden, tuple[str, ...], float]:
-    """Return the released rows, the hidden and the unchanged columns, and the confidence of an analysis."""
-    table = Table.from_native(released)
-    if table.n_rows < 2:
-        raise InvalidParameter(f"an estimate with an error needs at least 2 released rows, got {table.n_rows}")
-    checked_channel = Channel.from_json(channel) if isinstance(channel, (str, os.PathLike)) else check_channel(channel)
-    confidence = check_confidence(confidence)
-    return table, *split_columns(table, checked_channel, columns), confidence
-
-
-def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidden, tuple[str, ...]]:
-    """Return the columns that went through the channel, and the names of columns kept unchanged.
+    """Return the released rows, the hidden columns, the names of unchanged columns, and the confidence of an analysis.
 
     Raises
     ------
     ColumnError
         If a column is absent, or holds values that the channel does not release.
+    InvalidParameter
+        If there are fewer than two rows.
     """
+    table = Table.from_native(released)
+    if table.n_rows < 2:
+        raise InvalidParameter(f"an estimate with an error needs at least 2 released rows, got {table.n_rows}")
+    channel = Channel.from_json(channel) if isinstance(channel, (str, os.PathLike)) else check_channel(channel)
+    confidence = check_confidence(confidence)
     printed = channel.outputs.columns
     lost = [name for name in printed if name in channel.inputs.columns and name not in table.names]
     if lost:
@@ -123,7 +120,7 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
             raise ColumnError.absent([name], available)
     if not hidden:
         nothing = np.zeros(table.n_rows, np.int32)
-        return Hidden(None, np.zeros(1, np.int32), np.ones((1, 1)), nothing), plain_columns
+        return table, Hidden(None, np.zeros(1, np.int32), np.ones((1, 1)), nothing), plain_columns, confidence
     codes = channel.outputs.encode(table)
     strange = int((codes < 0).sum())
     if strange:
@@ -133,7 +130,8 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
             printed[0],
         )
     tuples, (cells,) = Tuples.from_alphabet(channel.inputs, [hidden])
-    return Hidden(cells, *solve_scores(channel, tuples.codes[:, 0], len(cells)), codes), plain_columns
+    scores = solve_scores(channel, tuples.codes[:, 0], len(cells))
+    return table, Hidden(cells, *scores, codes), plain_columns, confidence
 
 
 def row_codes(table: Table, columns: tuple[str, ...]) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sanitize._util.checks import Mask
-from sanitize.auditing.attack._compared import ComparedTables
+from sanitize.auditing.attack._compared import PEOPLE, RELEASED, ComparedTables
 from sanitize.auditing.attack._scene import Rows, Scene
 from sanitize.auditing.attack._search import affordable_targets
 from sanitize.release.adversaries import fit_and_release
@@ -57,7 +57,14 @@ class Cast:
 
     def scene(self, tables: ComparedTables, **more: Any) -> Scene:
         """Combine a release with these targets to a scene."""
-        return Scene.deal(tables, self.targets, self.order, self.non_targets, seed=self.seed, **more)
+        columns, secrets = (
+            tuple(column.select_targets(self.targets, self.order, self.non_targets) for column in group)
+            for group in (tables.columns, tables.secrets)
+        )
+        sides = [side[rows] for side, rows in zip(tables.secret[PEOPLE:], self.targets, strict=False)]
+        secret = [tables.secret[RELEASED], np.concatenate(sides)[self.order], tables.secret[PEOPLE][self.non_targets]]
+        n, n_each = (tables.n[RELEASED], len(self.order), len(self.non_targets)), len(self.targets[0])
+        return Scene(columns, secrets, secret, tables.n_secrets, tables.is_printed, n, n_each, self.seed, **more)
 
     def releaser(
         self, releaser: Any, source: Any, outsiders: Any, make_scene: Callable[[Any], Scene]

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from sanitize.core.alphabet import Alphabet
     from sanitize.core.joint import JointDistribution
     from sanitize.report import LeakageReport
 
@@ -79,15 +78,15 @@ class Comparison(Told):
             f"an adversary gains {figure(self.information)} nats per row and is right in {percent(self.accuracy)}; the "
             f"report allows {figure(self.reported_information)} nats and {percent(self.reported_accuracy)}"
         )
-        side_note = (
-            f"; she also saw {', '.join(self.outside)}, which the report does not measure" if self.outside else ""
-        )
+        unmeasured = f"; she also saw {', '.join(self.outside)}, which the report does not measure"
         head = {
             "consistent": "The released rows are consistent with their report",
             "exceeds": "THE RELEASED ROWS LEAK MORE THAN THEIR REPORT SAYS",
             "differs": "THE RELEASED ROWS DO NOT FOLLOW THE DISTRIBUTION OF THEIR REPORT",
         }[self.verdict]
-        return (f"{head} (false alarms: at most {self.false_alarm:g}): {comparison}{side_note}",)
+        return (
+            f"{head} (false alarms: at most {self.false_alarm:g}): {comparison}{unmeasured if self.outside else ''}",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for the owner of the table."""
@@ -167,7 +166,8 @@ def check(
     table = Table.from_native(released)
     joint = report._after
     symbols, codes = sensitive_codes(sensitive, table.n_rows)
-    place = _places(symbols, joint.sensitive)
+    codes_by_symbol = {symbol: code for code, symbol in enumerate(joint.sensitive.symbols)}
+    place = np.array([codes_by_symbol.get(symbol, -1) for symbol in symbols.symbols], np.int32)
     if (place < 0).any():
         raise InvalidParameter(
             "sensitive holds symbols that are not in the report: give the report's sensitive columns, "
@@ -221,12 +221,6 @@ def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32]
     totals = counts.sum(axis=1, keepdims=True)
     evidence = totals * _kl(counts / np.maximum(totals, 1), expected)
     return float(evidence.max() - np.log(2 * counts.size / false_alarm))
-
-
-def _places(symbols: Alphabet, reference: Alphabet) -> NDArray[np.int32]:
-    """Code of each symbol in another alphabet, ignoring column names; -1 if absent."""
-    place = {symbol: code for code, symbol in enumerate(reference.symbols)}
-    return np.array([place.get(symbol, -1) for symbol in symbols.symbols], np.int32)
 
 
 def _kl(q: Vector, p: Vector) -> Vector:

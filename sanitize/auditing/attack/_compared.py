@@ -101,9 +101,8 @@ class Column:
         rank = np.argsort(order)
         place, fits = _match_values(printed, values, name)
         numbers, printed_numbers = numeric_values(values, name), numeric_values(printed, name)
-        comparable = (
-            printed_numbers is not None and numbers is not None and is_numeric(printed.type) == is_numeric(values.type)
-        )
+        is_ordered = printed_numbers is not None and numbers is not None
+        comparable = is_ordered and is_numeric(printed.type) == is_numeric(values.type)
         if len(place) and (place == UNSEEN).all() and fits is None and not comparable:
             return None
         n_codes = 1 + len(values) + len(place)
@@ -258,9 +257,8 @@ class ComparedTables:
         )
         secret, n_secrets = _symbols([column for column in secret_columns if column is not None])
         odd = "written in other values than those of the raw table, and not as intervals or sets of them"
-        left_out = {
-            name: odd if name in by_name else "not in the raw table" for name in names if by_name.get(name) is None
-        }
+        lost = [name for name in names if by_name.get(name) is None]
+        left_out = {name: odd if name in by_name else "not in the raw table" for name in lost}
         n = (printed.n_rows, people.n_rows, 0 if non_members is None else non_members.n_rows)
         return cls(columns, secrets, secret, n_secrets, is_printed, left_out, n)
 

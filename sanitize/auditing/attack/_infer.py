@@ -173,15 +173,10 @@ def infer(
 
 
 def _weights(weights: ArrayLike, n_rows: int) -> Vector:
-    checked_weights = np.asarray(weights, dtype=np.float64)
-    if (
-        checked_weights.shape != (n_rows,)
-        or not np.isfinite(checked_weights).all()
-        or (checked_weights < 0).any()
-        or not checked_weights.sum() > 0
-    ):
-        raise InvalidParameter("weights must be one finite, non-negative number per row, not all 0")
-    return checked_weights
+    w = np.asarray(weights, dtype=np.float64)
+    if w.shape != (n_rows,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
+        raise InvalidParameter("weights must be one finite number >= 0 per row, and not all 0")
+    return w
 
 
 @dataclass(frozen=True)

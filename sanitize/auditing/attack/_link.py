@@ -67,12 +67,12 @@ class LinkAttack(Told):
     @property
     def summary(self) -> tuple[str, ...]:
         """Sentences that state the result and name no symbol."""
-        sentence = (
+        return (
             f"An adversary who knows {', '.join(self.columns)} of some people picks the right row for "
             f"{percent(self.after.expected)} of them in the release, against {percent(self.before.expected)} in the "
-            f"raw table; only one row is possible for {percent(self.after.unique)} (raw: {percent(self.before.unique)})"
+            f"raw table; only one row is possible for {percent(self.after.unique)} "
+            f"(raw: {percent(self.before.unique)})",
         )
-        return (sentence,)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for the owner of the table."""
@@ -160,11 +160,10 @@ def link(
     if not len(targets):
         raise ColumnError("the table of known people has no rows")
     true = None if positions is None else _positions(positions, len(targets), len(y))
+    after = sparse.csr_array(within @ channel.sparse_matrix())
     return LinkAttack(
-        before=_linkage(within, share, x, targets, None if true is None or len(x) != len(y) else true),
-        after=_linkage(
-            sparse.csr_array(within @ channel.sparse_matrix()), channel.push(share[None])[0], y, targets, true
-        ),
+        before=_linkage(within, share, x, targets, None if len(x) != len(y) else true),
+        after=_linkage(after, channel.push(share[None])[0], y, targets, true),
         chance=1 / len(y),
         columns=names,
         n_targets=len(targets),
@@ -207,8 +206,9 @@ def _linkage(
 
 def _positions(positions: ArrayLike, n_targets: int, n_rows: int) -> NDArray[np.int64]:
     true = np.asarray(positions)
-    if true.shape != (n_targets,) or not np.issubdtype(true.dtype, np.integer):
-        raise InvalidParameter(f"positions must be one whole number for each of the {n_targets} people")
-    if (true < 0).any() or (true >= n_rows).any():
-        raise InvalidParameter(f"positions must lie between 0 and {n_rows - 1}, the rows of the release")
+    is_whole = true.shape == (n_targets,) and np.issubdtype(true.dtype, np.integer)
+    if not is_whole or (true < 0).any() or (true >= n_rows).any():
+        raise InvalidParameter(
+            f"positions must be one row of the release, from 0 to {n_rows - 1}, for each of the {n_targets} people"
+        )
     return true.astype(np.int64)

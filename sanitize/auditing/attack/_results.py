@@ -18,64 +18,45 @@ def try_attacks(
     scene: Scene, cast: Cast, attacks: Sequence[Attack], level: float, excess: float
 ) -> tuple[AttackResult, ...]:
     """Run all attacks that apply and return their results, the strongest first."""
-    tried: list[Attack] = []
     parts = []
     with progress("attacks", len(attacks)) as step:
-        for attack in attacks:
+        for place, attack in enumerate(attacks):
             is_possible = len(cast.targets) > 1 or attack.figure != "ranking"
             score = attack.score(scene) if is_possible else None
             if score is not None:
-                parts += [(len(tried), *part) for part in attack.parts(np.asarray(score, float))]
-                tried.append(attack)
+                parts += [(place, *part) for part in attack.parts(np.asarray(score, float))]
             step(attack.title)
-    n = len(cast.targets[0])
-    if len(cast.targets) < 2:
-        return tuple(
-            _result(attack, n, None, float(values.mean()), None, None, None, excess)
-            for attack, (_, _, values) in zip(tried, parts, strict=True)
-        )
-    values = np.column_stack([part[2] for part in parts])
-    differences = compare(values, cast.is_person, level, np.random.default_rng(cast.seed))
+    differences = None
+    if len(cast.targets) > 1:
+        values = np.column_stack([part[2] for part in parts])
+        differences = compare(values, cast.is_person, level, np.random.default_rng(cast.seed))
     by_attack: dict[int, AttackResult] = {}
-    for k, (place, surest, _) in enumerate(parts):
-        attack = tried[place]
-        people, outsiders = float(differences.people[k]), float(differences.outsiders[k])
-        if attack.figure == "ranking":  # only the difference is meaningful
-            people, outsiders = 0.5 + people - outsiders, 0.5
-        interval = max(-1.0, float(differences.low[k])), min(1.0, float(differences.high[k]))
-        result = _result(attack, n, surest, people, outsiders, interval, float(differences.chance[k]), excess)
+    for k, (place, surest, figures) in enumerate(parts):
+        attack, people, outsiders, interval, chance = attacks[place], float(figures.mean()), None, None, None
+        if differences is not None:
+            people, outsiders = float(differences.people[k]), float(differences.outsiders[k])
+            if attack.figure == "ranking":  # only the difference is meaningful
+                people, outsiders = 0.5 + people - outsiders, 0.5
+            interval = max(-1.0, float(differences.low[k])), min(1.0, float(differences.high[k]))
+            chance = float(differences.chance[k])
+        result = AttackResult(
+            title=attack.title,
+            question=attack.question,
+            claim=attack.claim,
+            figure=attack.figure,
+            people=people,
+            outsiders=outsiders,
+            interval=interval,
+            chance=chance,
+            excess=excess,
+            n=len(cast.targets[0]),
+            surest=surest,
+            sentence=attack_sentence(attack.figure, (attack.people, attack.outsiders), people, outsiders, surest),
+            is_strict=attack.is_strict,
+        )
         if place not in by_attack or _is_sharper(result, by_attack[place]):
             by_attack[place] = result
     return tuple(sorted(by_attack.values(), key=_badness))
-
-
-def _result(
-    attack: Attack,
-    n: int,
-    surest: int | None,
-    people: float,
-    outsiders: float | None,
-    interval: tuple[float, float] | None,
-    chance: float | None,
-    excess: float,
-) -> AttackResult:
-    """Return the result of an attack as figures and words."""
-    sentence = attack_sentence(attack.figure, (attack.people, attack.outsiders), people, outsiders, surest)
-    return AttackResult(
-        title=attack.title,
-        question=attack.question,
-        claim=attack.claim,
-        figure=attack.figure,
-        people=people,
-        outsiders=outsiders,
-        interval=interval,
-        chance=chance,
-        excess=excess,
-        n=n,
-        surest=surest,
-        sentence=sentence,
-        is_strict=attack.is_strict,
-    )
 
 
 def _is_sharper(accusation: AttackResult, first: AttackResult) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from sanitize._util.checks import Mask, Vector
-from sanitize.auditing.attack._compared import RELEASED, Column, ComparedTables
+from sanitize.auditing.attack._compared import RELEASED, Column
 from sanitize.auditing.attack._search import Neighbours, Search
 from sanitize.tables.keys import distinct_rows
 
@@ -67,20 +67,6 @@ class Scene:
     half: Sequence[str] | None = None
     earlier: Scene | None = None
     release_again: Callable[[Mask], Scene] | None = None
-
-    @classmethod
-    def deal(
-        cls, tables: ComparedTables, targets: Sequence[Rows], order: Rows, non_targets: Rows, **more: Any
-    ) -> Scene:
-        """Mix targets of both kinds, with their rows, in the given order."""
-        columns, secrets = (
-            tuple(column.select_targets(targets, order, non_targets) for column in group)
-            for group in (tables.columns, tables.secrets)
-        )
-        sides = [side[rows] for side, rows in zip(tables.secret[1:], targets, strict=False)]
-        secret = [tables.secret[RELEASED], np.concatenate(sides)[order], tables.secret[1][non_targets]]
-        n = (tables.n[RELEASED], len(order), len(non_targets))
-        return cls(columns, secrets, secret, tables.n_secrets, tables.is_printed, n, len(targets[0]), **more)
 
     def rng(self, name: str) -> np.random.Generator:
         """Return a random generator for one attack, independent of other attacks."""

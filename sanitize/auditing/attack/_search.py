@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sanitize._util.checks import Mask, Vector
 from sanitize._util.progress import progress
 from sanitize.auditing.attack._compared import APART, RELEASED, Column
 from sanitize.core.measures import entropy
@@ -38,9 +36,8 @@ def affordable_targets(n_released: int, n_columns: int) -> int:
     return max(50, min(_MOST_TARGETS, _MOST_COMPARISONS // (2 * n_released * n_columns)))
 
 
-@dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Results of a search, one per target.
+    """Results of a search for this many targets, filled in one by one.
 
     Attributes
     ----------
@@ -58,23 +55,11 @@ class Neighbours:
         Counts of each sensitive symbol in the rows that are nearest in all columns, and in the known columns.
     """
 
-    nearest: Rows
-    population: Rows
-    within: Vector
-    expected: Vector
-    row: Rows
-    known_row: Rows
-    linked: Mask
-    secrets: Vector
-    known_secrets: Vector
-
-    @classmethod
-    def empty(cls, n: int, n_secrets: int) -> Neighbours:
-        """Allocate arrays for this many targets."""
-        nearest, population, row, known_row = np.zeros((4, n), np.int64)
-        within, expected = np.zeros((2, n))
-        secrets, known_secrets = np.zeros((2, n, n_secrets))
-        return cls(nearest, population, within, expected, row, known_row, np.zeros(n, bool), secrets, known_secrets)
+    def __init__(self, n: int, n_secrets: int) -> None:
+        self.nearest, self.population, self.row, self.known_row = np.zeros((4, n), np.int64)
+        self.within, self.expected = np.zeros((2, n))
+        self.secrets, self.known_secrets = np.zeros((2, n, n_secrets))
+        self.linked = np.zeros(n, bool)
 
 
 class Search:
@@ -119,7 +104,7 @@ class Search:
     def find(self, side: int) -> Neighbours:
         """Search for all rows of one table of the columns."""
         n = len(self.columns[0].codes[side])
-        neighbours = Neighbours.empty(n, self._secrets.shape[1])
+        neighbours = Neighbours(n, self._secrets.shape[1])
         batches = [range(start, min(start + _BATCH, n)) for start in range(0, n, _BATCH)]
         with progress("attacks: searching for people", len(batches)) as step, ThreadPoolExecutor(2) as pool:
             for _ in pool.map(lambda targets: self._search(side, targets, neighbours), batches):
@@ -138,12 +123,10 @@ class Search:
                 separation += _distances(column, side, i, population[j], their, is_released=False)
             if i < n_population:
                 separation[i] = np.iinfo(np.int32).max  # a target is not its own neighbour
-            k = min(_NEIGHBOURHOOD, n_population - 1) - 1
-            radius = np.partition(separation, max(k, 0))[max(k, 0)]
-            neighbours.population[i], neighbours.expected[i] = (
-                separation.min(),
-                (separation <= radius).sum() / max(n_population - 1, 1),
-            )
+            k = max(min(_NEIGHBOURHOOD, n_population - 1) - 1, 0)
+            radius = np.partition(separation, k)[k]
+            neighbours.population[i] = separation.min()
+            neighbours.expected[i] = (separation <= radius).sum() / max(n_population - 1, 1)
             for sums in (first, second, side_sums):
                 sums.fill(0)
             for half, sums in zip(self.halves, (first, second), strict=True):

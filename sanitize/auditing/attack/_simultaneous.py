@@ -62,12 +62,10 @@ def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Genera
     total = powers.sum(axis=0)
 
     def studentize(sums: Vector) -> tuple[Vector, Vector, Vector]:
-        means, other_means = sums / n, (total - sums) / n
-        k = values.shape[1]
-        spread = (means[..., k:] - means[..., :k] ** 2 + other_means[..., k:] - other_means[..., :k] ** 2) / max(
-            n - 1, 1
-        )
-        spread, difference = np.maximum(spread, 0), means[..., :k] - other_means[..., :k]
+        means, squares = np.split(sums / n, 2, axis=-1)
+        other_means, other_squares = np.split((total - sums) / n, 2, axis=-1)
+        spread = np.maximum((squares - means**2 + other_squares - other_means**2) / max(n - 1, 1), 0)
+        difference = means - other_means
         # Without spread, either there is no difference up to rounding, or all targets of one kind and none of the other
         # are hit.
         error = np.sqrt(np.maximum(spread, (values.max(axis=0, initial=0) / n) ** 2 / 4))

@@ -221,16 +221,11 @@ def _faults(content: Any, folder: Path, released: Path) -> Iterator[str]:
     if sorted(file_digests.values()) != sorted(digests(released).values()):
         yield "the released files are not those that it names"
     papers = _paper_paths(content, folder)
-    for kind in ("policy", "report", "croissant"):
-        if kind not in papers:
-            yield f"it names no {kind}"
+    yield from (f"it names no {kind}" for kind in ("policy", "report", "croissant") if kind not in papers)
     for kind, path in papers.items():
         if not path.is_file():
             yield f"the {kind} {path.name} is not in its folder"
-        elif (
-            kind != GROWING
-            and path_digest(path) != f"sha256:{_value_at_path(content, 'predicate', kind, 'digest', 'sha256')}"
-        ):
+        elif kind != GROWING and _hexadecimal(path) != _value_at_path(content, "predicate", kind, "digest", "sha256"):
             yield f"the {kind} {path.name} is not the one that it names"
 
 

@@ -60,60 +60,46 @@ class _Kinds:
         return take_answers(self.kinds, codes + 1)
 
 
-@dataclass(eq=False)
 class OrderTally:
     """Counts for the test of order: positions of symbols in a file, and symbols in pairs with the original rows.
 
-    Attributes
+    All but the most frequent symbols are merged.
+
+    Parameters
     ----------
-    order : SymbolOrder
-        Positions of the released symbols, with all but the most frequent symbols merged.
+    n : int
+        Number of rows of the release.
+    y_counts : ndarray of int64, shape (n_y,)
+        Number of times that each symbol was released.
+    source_counts : sequence of ndarray of int64
+        Number of times that each symbol occurs in the codes of the source's rows, of whose order a shuffled release is
+        independent.
     """
 
-    order: SymbolOrder
-    _printed: _Kinds
-    _beside: list[_Kinds]
-    _tables: list[NDArray[np.int64]]
-    _row: int = 0
-
-    @classmethod
-    def empty(cls, n: int, y_counts: NDArray[np.int64], source_counts: Sequence[NDArray[np.int64]]) -> OrderTally:
-        """Return empty counts.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows of the release.
-        y_counts : ndarray of int64, shape (n_y,)
-            Number of times that each symbol was released.
-        source_counts : sequence of ndarray of int64
-            Number of times that each symbol occurs in the codes of the source's rows, of whose order a shuffled release
-            is independent.
-        """
-        printed, source_kinds = _Kinds.from_counts(y_counts), [_Kinds.from_counts(counts) for counts in source_counts]
-        return cls(
-            SymbolOrder(n), printed, source_kinds, [np.zeros((kinds.n, printed.n), np.int64) for kinds in source_kinds]
-        )
+    def __init__(self, n: int, y_counts: NDArray[np.int64], source_counts: Sequence[NDArray[np.int64]]) -> None:
+        self._order, self._row = SymbolOrder(n), 0
+        self._printed, *self._sources = (_Kinds.from_counts(counts) for counts in (y_counts, *source_counts))
+        self._tables = [np.zeros((kinds.n, self._printed.n), np.int64) for kinds in self._sources]
 
     def add(self, y: Codes, source_codes: Sequence[Codes]) -> None:
         """Count the next rows: released symbols (-1 if the channel has none), and codes of the original rows."""
         for start in range(0, len(y), _ROWS):
             piece = slice(start, start + _ROWS)
             kinds = self._printed.row_kinds(y[piece])
-            self.order.add(self._row, kinds, np.arange(self._printed.n))
+            self._order.add(self._row, kinds, np.arange(self._printed.n))
             self._row += len(kinds)
-            for table, source_kinds, codes in zip(self._tables, self._beside, source_codes, strict=True):
+            for table, source_kinds, codes in zip(self._tables, self._sources, source_codes, strict=True):
                 cells = source_kinds.row_kinds(codes[piece]).astype(np.uint16)  # pairs of kinds fit in 16 bits
                 cells *= np.uint16(self._printed.n)
                 cells += kinds
                 table += count(cells, table.size).reshape(table.shape)
 
-    def telling(self, false_alarm: float) -> tuple[float, str]:
+    def strongest_sign(self, false_alarm: float) -> tuple[float, str]:
         """Least log probability under shuffling of a sign of order, and its description; (0, "") without a sign."""
         rate = math.log(false_alarm / (1 + len(self._tables)))
         signs = [
             (finding.log_chance, f"symbols reveal their places {finding.where}")
-            for finding in self.order.findings(rate)
+            for finding in self._order.findings(rate)
         ]
         for table in self._tables:
             log_chance = float(log_cells(table).min(initial=0.0)) + math.log(table.size)
@@ -156,7 +142,7 @@ def check_rows(
     np.add.at(x_counts, np.where(of_x < 0, release.fallback, of_x), counts.seen.sum(axis=0))
     s_counts = counts.seen.sum(axis=1)
     groups = communicating_groups(channel, x_counts > 0)
-    left, order = 0, OrderTally.empty(int(y_counts.sum()) + unknown, y_counts, [s_counts, x_counts])
+    left, order = 0, OrderTally(int(y_counts.sum()) + unknown, y_counts, [s_counts, x_counts])
     names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
     batches = (batch for file in source.files for batch in source.batches(file, names))
     raw = ((counts.sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]) for batch in batches)
@@ -175,7 +161,7 @@ def check_rows(
         checks.append(_by_chance("counts", log_chance, f"symbols are {good}", f"symbols are {bad}", false_alarm))
     if rows == "keep":
         return [*checks, Check.success("order", "rows keep their order, which the design measures")]
-    log_chance, how = order.telling(false_alarm / _TESTS)
+    log_chance, how = order.strongest_sign(false_alarm / _TESTS)
     return [*checks, _by_chance("order", log_chance, "of rows shows nothing", f"not shuffled: {how}", false_alarm)]
 
 

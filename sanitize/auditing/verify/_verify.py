@@ -121,12 +121,11 @@ def _receipt_check(
         from sanitize.over_time import Ledger
 
         book = Ledger(sanitizer.ledger)
+    other_keys = [earlier.key.key for earlier in other_receipts]
     faults = [
         "" if receipt.source == digest_of_source(table) else "it is of another source, or the source was changed",
         "" if receipt.rows == rows else f"it is of rows={receipt.rows!r}",
-        "its key is that of another release"
-        if any(receipt.key.key == earlier.key.key for earlier in other_receipts)
-        else "",
+        "its key is that of another release" if receipt.key.key in other_keys else "",
         "" if book is None or book.has_receipt(receipt.digest) else "the ledger of the policy has no release of it",
     ]
     fault = "; ".join(filter(None, faults))
@@ -160,11 +159,8 @@ def _difference(drawn: Source, released: Source) -> str:
         pending = [rows if len(rows) else next(walk, rows) for rows, walk in zip(pending, walks, strict=True)]
         n_rows = min(map(len, pending))
         if not n_rows:
-            return (
-                ""
-                if not any(map(len, pending))
-                else f"{'fewer' if len(pending[0]) else 'more'} rows than the release has"
-            )
+            word = "fewer" if len(pending[0]) else "more"
+            return f"{word} rows than the release has" if any(map(len, pending)) else ""
         left, right = (rows[:n_rows] for rows in pending)
         if changed := [name for name in left.column_names if not left[name].equals(right[name])]:
             return f"column {', '.join(map(repr, changed))} is not what the key draws"
@@ -187,18 +183,19 @@ def design_check(designer: Designer) -> Check:
     mechanism = designer.report_.facts.mechanism
     if designer.bare_release().is_fixed:
         return Check.success("design", f"{mechanism}, as it was given, within its budget on the source")
-    cut = "; its time limit may have ended the release elsewhere, which a receipt settles" if _limits(designer) else ""
+    cut = (
+        "; its time limit may have ended the release elsewhere, which a receipt settles"
+        if _has_time_limit(designer)
+        else ""
+    )
     return Check.success("design", f"{mechanism}, designed again from the source{cut}")
 
 
-def _limits(sanitizer: Designer) -> list[float]:
-    """Time limits of a sanitizer and its parts."""
+def _has_time_limit(sanitizer: Designer) -> bool:
+    """Return whether a sanitizer or one of its parts has a time limit."""
     recipe = sanitizer.recipe()
-    limits = (
-        getattr(part_recipe, "time_limit", None)
-        for part_recipe in (recipe, *(part for _, part in getattr(recipe, "parts", ())))
-    )
-    return [limit for limit in limits if limit is not None]
+    recipes = (recipe, *(part for _, part in getattr(recipe, "parts", ())))
+    return any(getattr(part, "time_limit", None) is not None for part in recipes)
 
 
 def verify_file(
@@ -277,9 +274,9 @@ def verify_file(
     """
     check_number("false_alarm", false_alarm, "lie between 0 and 1", lambda value: 0 < value < 1)
     policy = sanitizer if isinstance(sanitizer, Policy) else None
-    typed_source = attach_description(
-        source, (policy.description if policy else None) if description is None else description
-    )
+    if description is None and policy is not None:
+        description = policy.description
+    typed_source = attach_description(source, description)
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
     if isinstance(sanitizer, SavedRelease) and (receipt is None or statement is not None):
@@ -290,10 +287,8 @@ def verify_file(
     if against and receipt is None:
         raise InvalidParameter("against= compares other receipts with the receipt of this release; give receipt= too")
     with contextlib.ExitStack() as stack:
-        written, table = (
-            stack.enter_context(open_source(describe_release(released))),
-            stack.enter_context(open_source(typed_source)),
-        )
+        written = stack.enter_context(open_source(describe_release(released)))
+        table = stack.enter_context(open_source(typed_source))
         if rewrite is not None:
             place, opened = open_target(rewrite, released, force=False)
             assert isinstance(place, Target)
@@ -366,14 +361,15 @@ def _columns(table: Source, written: Source, release: FittedRelease) -> Check:
     found_types = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}
     if len(found_types) < len(written.schema.names):
         return Check.failure("columns", "a released column is there twice")
-    extra, absent = sorted(set(found_types) - set(wanted)), sorted(set(wanted) - set(found_types))
-    if extra or absent:
-        faults = [f"{', '.join(map(repr, extra))} should not be there"] if extra else []
-        faults += [f"{', '.join(map(repr, absent))} should be"] if absent else []
+    differences = (
+        (set(found_types) - set(wanted), "should not be there"),
+        (set(wanted) - set(found_types), "should be"),
+    )
+    if faults := [f"{', '.join(map(repr, sorted(names)))} {what}" for names, what in differences if names]:
         return Check.failure("columns", "; ".join(faults))
-    mistyped = next((name for name in wanted if not is_csv and found_types[name] != parquet_type(wanted[name])), None)
-    if mistyped is not None:
-        return Check.failure(
-            "columns", f"{mistyped!r} has the type {found_types[mistyped]}, and {wanted[mistyped]} was to be released"
-        )
+    for name, dtype in wanted.items():
+        if not is_csv and found_types[name] != parquet_type(dtype):
+            return Check.failure(
+                "columns", f"{name!r} has the type {found_types[name]}, and {dtype} was to be released"
+            )
     return Check.success("columns", f"{', '.join(map(repr, wanted))} and no other")

@@ -183,9 +183,8 @@ def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
             may = np.flatnonzero(evidence >= enough)
             if not len(may):
                 may = np.argsort(-evidence, kind="stable")[:8]
-            together = profiles.information_loss(
-                np.array([blocks[worst] | blocks[partners[i]] for i in may], np.float64)
-            )
+            unions = np.array([blocks[worst] | blocks[partners[i]] for i in may], np.float64)
+            together = profiles.information_loss(unions)
             best = int(np.argmin(np.round(together - np.array([lost[partners[i]] for i in may]), 6)))
             partner = partners[may[best]]
             parts.append((worst, partner))

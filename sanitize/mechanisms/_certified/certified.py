@@ -94,18 +94,12 @@ def certified_random_response(
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
-    lift_budget = as_lift_budget(as_budget(budget, joint))
-    check_counts(joint, design, fresh, MOST_PAIRED)
-    k = len(joint.public)
-    if members.shape[1] != k:
-        raise InvalidParameter(
-            f"members must have one column for each of the {k} cells of the distribution, got {members.shape}"
-        )
-    variance = noise.variance if noise else 0.0
-    power = PowerModel.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
+    lift_budget, power = _power_model(joint, design, fresh, budget, confidence, noise, MOST_PAIRED)
     symbols = candidates(members, profiles, power)
     passed = certified_symbols(symbols, joint, design, fresh, lift_budget, confidence, noise)
-    symbols = sparse.csr_array(sparse.vstack([sparse.csr_array(np.ones((1, k))), symbols[np.flatnonzero(passed)]]))
+    symbols = sparse.csr_array(
+        sparse.vstack([sparse.csr_array(np.ones((1, len(joint.public)))), symbols[np.flatnonzero(passed)]])
+    )
     amount = best_mixture(symbols, profiles.information_loss(symbols))
     used = np.flatnonzero(amount > 1e-9)
     mass = sparse.csr_array(symbols[used].multiply(joint.p_x[None, :])).T
@@ -138,17 +132,25 @@ def certified_symbols(
     return passed & ~(budget.lift_excess(mass / joint.p_s[:, None] / mass.sum(axis=0), joint.p_s) > -1e-9)
 
 
-def check_counts(
-    joint: JointDistribution, design: NDArray[np.int64], fresh: NDArray[np.int64], most_cells: int
-) -> None:
-    """Refuse counts that do not match the cells of the distribution, or too many cells."""
-    k = joint.pmf.shape[1]
+def _power_model(
+    joint: JointDistribution,
+    design: NDArray[np.int64],
+    fresh: NDArray[np.int64],
+    budget: Budget | float,
+    confidence: float,
+    noise: Noise | None,
+    most_cells: int,
+) -> tuple[LiftBudget, PowerModel]:
+    """Return the lift budget and the model of tests; refuse too many cells, and counts that do not match the cells."""
+    lift_budget, k = as_lift_budget(as_budget(budget, joint)), joint.pmf.shape[1]
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
         raise InvalidParameter(
             f"design and fresh must have the shape {joint.pmf.shape} of joint, got {design.shape} and {fresh.shape}"
         )
     if k > most_cells:
         raise InvalidParameter(f"confidence= takes at most {most_cells} cells, got {k}; lower n_classes or merge cells")
+    variance = noise.variance if noise else 0.0
+    return lift_budget, PowerModel.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
 
 
 def as_lift_budget(budget: Budget) -> LiftBudget:
@@ -221,10 +223,7 @@ def certified_merging(
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
-    lift_budget = as_lift_budget(as_budget(budget, joint))
-    check_counts(joint, design, fresh, MOST_MERGED)
-    variance = noise.variance if noise else 0.0
-    power = PowerModel.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
+    lift_budget, power = _power_model(joint, design, fresh, budget, confidence, noise, MOST_MERGED)
     agglomeration = agglomerate(profiles.coarser(LOSS_STEPS), power)
     symbols = sparse.csr_array(agglomeration.blocks.astype(np.float64))
     passed = certified_symbols(symbols, joint, design, fresh, lift_budget, confidence, noise)

@@ -85,8 +85,9 @@ class Evidence:
 
     Parameters
     ----------
-    symbols : sparse array of shape (k, n_cells) P(y|cell) of each symbol up to a factor, between 0 and 1. design, fresh
-    : ndarrays of shape (n_s, n_cells)
+    symbols : sparse array of shape (k, n_cells)
+        P(y|cell) of each symbol up to a factor, between 0 and 1.
+    design, fresh : ndarrays of shape (n_s, n_cells)
         Counts of the rows on which the symbols were chosen, and of other rows; the latter may hold noise.
     error : float
         Probability that some symbol passes that is not within the budget, if P(s) is within its bounds.
@@ -98,11 +99,8 @@ class Evidence:
         self, symbols: sparse.csr_array, design: Counts, fresh: Counts, error: float, noise: Noise | None
     ) -> None:
         self.k, self.n_cells = symbols.shape
-        self.row, self.cell, self.w = (
-            np.repeat(np.arange(self.k), np.diff(symbols.indptr)),
-            symbols.indices,
-            symbols.data,
-        )
+        self.row = np.repeat(np.arange(self.k), np.diff(symbols.indptr))
+        self.cell, self.w = symbols.indices, symbols.data
         self.design, self.fresh, self.noise = design, fresh, noise
         self.rows, self.n = fresh.sum(axis=0), row_total(fresh, noise)
         self.others = 0 if noise is None or noise.of_rows is None else len(fresh) - 1  # further noisy counts per cell
@@ -156,10 +154,8 @@ class Evidence:
         secret_rows = self.fresh[s]
         n_secret = float(secret_rows.sum())
         secret_counts, rest_counts = secret_rows[self.cell], (self.rows - secret_rows)[self.cell]
-        shown = n_secret * log_off + (self.n - n_secret) * log_off_else
-        shown += self._sum(
-            secret_counts * (log_on - log_off[self.row]) + rest_counts * (log_on_else - log_off_else[self.row])
-        )
+        gains = secret_counts * (log_on - log_off[self.row]) + rest_counts * (log_on_else - log_off_else[self.row])
+        shown = n_secret * log_off + (self.n - n_secret) * log_off_else + self._sum(gains)
         if self.noise is not None:
             shown -= self.n_outside * self.noise.log_mgf(log_off - log_off_else)
             log_base = log_off_else[self.row] if self.others else log_on_else
@@ -185,8 +181,7 @@ class Evidence:
             spread += self.n_outside * (off - off_else) ** 2
             variance = variance + self.noise.variance * spread / self.n
         mean = np.sqrt(2 * self.needed * variance / self.n)
-        size = mean / (variance + mean**2)
-        size = np.minimum(size, _WITHIN / depth)
+        size = np.minimum(mean / (variance + mean**2), _WITHIN / depth)
         if self.noise is not None and np.isfinite(self.noise.reach):
             reach = _WITHIN * self.noise.reach
             widest = np.maximum(np.abs(on - base), np.abs(on_else - base))

@@ -164,9 +164,8 @@ def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> Codes:
             raise InvalidParameter(f"distance must be 'line', 'circle' or a matrix (n, k), got {distance!r}")
         distances, k = None, n_symbols
     else:
-        distances = doubles(
-            distance, InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)")
-        )
+        error = InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)")
+        distances = doubles(distance, error)
         if distances.ndim != 2 or len(distances) != n_symbols or distances.shape[1] < 1:
             raise InvalidParameter(f"distance must have shape ({n_symbols}, k) with k >= 1, got {distances.shape}")
         if not np.isfinite(distances).all() or (distances < 0).any():

@@ -69,7 +69,12 @@ def gaussian_noise_variance(
     epsilon = nats("capacity", capacity)
     t = check_number("half_range", half_range, "be a finite number >= 0", lambda value: 0 <= value < math.inf)
     check_choice("method", method, "exact", "closed_form")
-    levels = None if values is None else _distinct_levels(values, t)
+    levels = None
+    if values is not None:
+        x = np.unique(_numbers(values))
+        levels = x - (x[0] + x[-1]) / 2
+        if levels[-1] > t * (1 + 1e-12):
+            raise InvalidParameter(f"values must lie within half_range = {t:g} of their middle, got a wider range")
     if t == 0 or math.isinf(epsilon):
         return 0.0
     if epsilon < NOTHING:
@@ -124,7 +129,9 @@ def gaussian_channel(
     >>> channel.outputs.symbols, channel.matrix[1].round(3).tolist()
     ((0.0, 1.0, 2.0), [0.24, 0.52, 0.24])
     """
-    x = _values(values)
+    x = _numbers(values) + 0.0
+    if len(x) < 2 or (np.diff(x) <= 0).any():
+        raise InvalidParameter("values must be two or more numbers in strictly ascending order")
     epsilon = nats("capacity", capacity)
     if epsilon < NOTHING:
         raise InvalidParameter("capacity must be > 0, because no finite noise is enough at 0; release nothing instead")
@@ -206,7 +213,6 @@ def _interval_amplitude(eps: float) -> float:
 
 def _levels_amplitude(units: Vector, eps: float) -> float:
     """Largest A such that the values A u, |u| <= 1, have capacity at most ε < log k."""
-    # Up to about this amplitude the best input on [-A, A] is one of the two ends.
     if eps <= amplitude_capacity(1.665).value:  # the best input on the interval uses the two outer values alone
         return _interval_amplitude(eps) / float(units[-1])
 
@@ -223,23 +229,8 @@ def _levels_amplitude(units: Vector, eps: float) -> float:
     return math.exp(root(log_ratio, low, high, _ROUNDING))
 
 
-def _distinct_levels(values: ArrayLike, half_range: float) -> Vector:
-    """Distinct known values, centred at 0."""
-    x = np.unique(_numbers(values))
-    middle = (x[0] + x[-1]) / 2
-    if x[-1] - middle > half_range * (1 + 1e-12):
-        raise InvalidParameter(f"values must lie within half_range = {half_range:g} of their middle")
-    return x - middle
-
-
-def _values(values: ArrayLike) -> Vector:
-    x = _numbers(values)
-    if len(x) < 2 or (np.diff(x) <= 0).any():
-        raise InvalidParameter("values must be two or more numbers in strictly ascending order")
-    return x + 0.0
-
-
 def _numbers(values: ArrayLike) -> Vector:
+    """Return the values as a vector of finite numbers; refuse anything else."""
     x = doubles(values, InvalidParameter("values must be numbers"))
     if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
         raise InvalidParameter(f"values must be a vector of finite numbers, got shape {x.shape}")

@@ -11,7 +11,7 @@ from functools import cache, partial
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize._util.checks import is_number, nats, whole_number
+from sanitize._util.checks import is_number, nats, short_repr, whole_number
 from sanitize._util.limits import LARGEST_LEVEL
 from sanitize.core.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget
@@ -58,10 +58,8 @@ def randomized_response(n_symbols: int, eps: float) -> Channel:
            [0.25, 0.25, 0.5 ]])
     """
     n_symbols = whole_number("n_symbols", n_symbols, 1)
-    if not is_number(eps):
-        raise InvalidBudget(f"eps must be a number of nats, got {type(eps).__name__}")
-    if not (math.isfinite(eps) and eps >= 0):
-        raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
+    if not is_number(eps) or not (math.isfinite(eps) and eps >= 0):
+        raise InvalidBudget(f"eps must be a finite number of nats >= 0, got {short_repr(eps)}")
     eps = float(eps)
     if n_symbols == 1:
         return Channel.identity(1)
@@ -151,9 +149,8 @@ def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
     n_symbols = whole_number("n_symbols", n_symbols, 1)
     capacity = nats("capacity", capacity)
     entropy_at, capacity_at = partial(_response_entropy, n_symbols), partial(randomized_response_capacity, n_symbols)
-    return level_of_capacity(
-        n_symbols, capacity, 1.0, entropy_at, capacity_at, 1 / 8
-    )  # C <= ε²/8 for every ε-LDP channel
+    steepest = 1 / 8  # C <= ε²/8 for every ε-LDP channel
+    return level_of_capacity(n_symbols, capacity, 1.0, entropy_at, capacity_at, steepest)
 
 
 def level_of_capacity(
@@ -188,11 +185,8 @@ def root(log_ratio: _Figure, low: float, high: float, rounding: float = ROUNDING
     """
     from scipy.optimize import brentq
 
-    log_ratio = cache(log_ratio)
-    log_level: float = brentq(
-        lambda parameter: log_ratio(parameter) + rounding, low, high, xtol=rounding / 8, rtol=1e-15
-    )
-    step = rounding / 8
+    log_ratio, step = cache(log_ratio), rounding / 8
+    log_level: float = brentq(lambda parameter: log_ratio(parameter) + rounding, low, high, xtol=step, rtol=1e-15)
     while log_ratio(log_level) > -rounding:
         log_level -= step
         step *= 2
@@ -241,8 +235,7 @@ def uniform_distribution(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
 def _response_entropy(n_symbols: int, eps: float) -> float:
     """Entropy deficit log n - H of a row, as a sum of positive terms that stays accurate if it is small."""
     odds = (n_symbols - 1) * math.exp(-eps)  # probability of a replacement over that of keeping
-    replaced = odds * eps / (1 + odds) if odds else 0.0
-    return math.log1p(odds) + replaced
+    return math.log1p(odds) + (odds * eps / (1 + odds) if odds else 0.0)
 
 
 def _information(deviation: float) -> float:

@@ -143,9 +143,8 @@ def _nearest(points: Vector, mirrored: Vector, k: int) -> Codes:
     near = np.empty((len(mirrored), k), np.intp)
     for part in range(n_parts):
         part_places, query_places = dealt[part::n_parts], asking[part::n_parts]
-        near[query_places] = part_places[
-            cKDTree(points[part_places]).query(mirrored[query_places], k=k)[1].reshape(-1, k)
-        ]
+        found = cKDTree(points[part_places]).query(mirrored[query_places], k=k)[1]
+        near[query_places] = part_places[found.reshape(-1, k)]
     return near
 
 

@@ -182,9 +182,8 @@ def tighter_risks(
     if isinstance(budget, LDPBudget):
         budgets = [LDPBudget(nats) for nats in _LADDER if nats < budget.eps]
     elif isinstance(budget, LiftBudget):
-        budgets = [
-            _cap_budget(budget, nats) for nats in _LADDER if nats < max(np.max(budget.lower), np.max(budget.upper))
-        ]
+        most = max(np.max(budget.lower), np.max(budget.upper))
+        budgets = [_cap_budget(budget, nats) for nats in _LADDER if nats < most]
     return (set_risks(joint, tight_budget, confidence) for tight_budget in budgets)
 
 

@@ -233,9 +233,8 @@ def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Op
     """
     if len(joint.p_x) <= EXACT:
         is_whole = isinstance(budget, (CapacityBudget, CVaRLiftBudget, MeanBudget))
-        return Optimality(
-            "optimal", 0.0, "mergings whose every symbol is within the budget" if is_whole else "mergings"
-        )
+        among = "mergings whose every symbol is within the budget" if is_whole else "mergings"
+        return Optimality("optimal", 0.0, among)
     return Optimality("cut short") if account.is_used() else HEURISTIC
 
 
@@ -261,10 +260,8 @@ def search_partition(
     if n <= _PAPER_SYMBOLS and n * n * len(risks.columns) <= _PAPER_CELLS:
         rules.append(group_labels(paper_groups(risks), n))
     if n <= _PAPER_SYMBOLS:
-        tight_risks = islice(tighter, 0, None, 1 if n <= _SEVERAL else _SPARED)
-        rules += [
-            match_groups(tight_risk, p_x, in_pairs=pairs) for tight_risk in tight_risks for pairs in (True, False)
-        ]
+        nearby = islice(tighter, 0, None, 1 if n <= _SEVERAL else _SPARED)
+        rules += [match_groups(tight_risk, p_x, in_pairs=pairs) for tight_risk in nearby for pairs in (True, False)]
     labels_by_cost: dict[float, Codes] = {}
     for labels in rules:
         labels_by_cost.setdefault(partition_loss(labels, p_x), np.unique(labels, return_inverse=True)[1])

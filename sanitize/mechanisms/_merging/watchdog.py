@@ -103,17 +103,13 @@ def _find_set(joint: JointDistribution, budget: Budget, confidence: float | Conf
         safe = risks.safe(columns)
         safe[-1] = True  # all of X merged reveals nothing, whatever rounding says
         return np.concatenate([high_risk, low_risk[joined[int(np.where(safe, costs, np.inf).argmin())] == 1]])
-    orders, inner_sets = [risks], []
-    if len(low) <= _SEVERAL:
-        orders += tighter_risks(joint, budget, confidence)
-        # A set merged within a tighter budget contains all high-risk symbols of this budget, and is safe here.
-        inner_sets = [
-            np.setdiff1d(_find_set(joint, even_budget, confidence), high_risk) for even_budget in even_budgets(budget)
-        ]
+    orders = [risks, *(tighter_risks(joint, budget, confidence) if len(low) <= _SEVERAL else ())]
     candidates = [set_that_is_safe(risks, high_risk, low_risk, joint.p_x, search_risks) for search_risks in orders]
-    candidates += [
-        np.concatenate([high_risk, _prune_members(risks, high_risk, taken, joint.p_x)]) for taken in inner_sets
-    ]
+    if len(low) <= _SEVERAL:
+        for even_budget in even_budgets(budget):
+            # A set merged within a tighter budget contains all high-risk symbols of this budget, and is safe here.
+            taken = np.setdiff1d(_find_set(joint, even_budget, confidence), high_risk)
+            candidates.append(_prune_members(risks, high_risk, taken, joint.p_x))
     return min(candidates, key=lambda members: merging_costs(joint.p_x, members))
 
 
@@ -138,9 +134,7 @@ def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, sea
         later_pool = np.setdiff1d(pool, first)
         column = ordered_risks.columns[:, np.concatenate([core, first])].sum(axis=1)
         taken = absorb(ordered_risks, column, ordered_risks.columns[:, later_pool], _SHARE)[1]
-        sets.append(
-            np.concatenate([core, _prune_members(risks, core, np.concatenate([first, later_pool[taken]]), p_x)])
-        )
+        sets.append(_prune_members(risks, core, np.concatenate([first, later_pool[taken]]), p_x))
     return min(sets, key=lambda members: merging_costs(p_x, members))
 
 
@@ -151,7 +145,7 @@ def merging_costs(p_x: Vector, members: Codes) -> float:
 
 
 def _prune_members(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> Codes:
-    """Drop members while the set stays safe, most costly first, several at once if possible; return the others."""
+    """Drop members other than the core while the set stays safe, most costly first, and return all that are left."""
     members = np.sort(taken)
     base = risks.columns[:, core].sum(axis=1)
     while len(members):
@@ -168,4 +162,4 @@ def _prune_members(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> C
         if not risks.is_safe(base + risks.columns[:, left].sum(axis=1)):
             break
         members = left
-    return members
+    return np.concatenate([core, members])

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import exp10
 
 from sanitize._util.arithmetic import LN_10, entr, product, reduce_axis
 from sanitize._util.checks import Codes, Mask, Vector, positive
@@ -21,7 +20,7 @@ from sanitize.mechanisms._effort import Status
 from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops
-from sanitize.mechanisms._response_solver.faces import Simplices, lowest
+from sanitize.mechanisms._response_solver.faces import Simplices, lowest, start_points, stretch
 from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, solve_within_blocks
 from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet
 from sanitize.mechanisms._response_solver.repair import channel_posteriors
@@ -48,9 +47,9 @@ _COLUMNS, _PART = 0.3, 0.1
 _FACE, _CUTS, _ROUNDS, _ROUND, _BINDING = 100, 20, 8, 0.25, 1e-7
 # Least share at which a slope of H is evaluated.
 _FLOOR = 1e-12
-# Number of steps of a descent, the first and the longest step in powers of ten of a share, and how often a point is
-# pulled back to the set at the start and after a step.
-_STEPS, _FIRST, _LONGEST, _RESTORED, _AGAIN = 60, 0.13, 20.0, 20, 4
+# Number of steps of a descent, the first step in powers of ten of a share, and how often a point is pulled back to the
+# set at the start and after a step.
+_STEPS, _FIRST, _RESTORED, _AGAIN = 60, 0.13, 20, 4
 
 
 def average_response(
@@ -115,9 +114,8 @@ class BoundedPrice:
 
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
         """Concave part of the price of points on faces, which is the whole price within the set."""
-        spread = shares
-        if self.loss.distribution is not None:
-            spread = np.einsum("...k,t...k->...t", shares, self.loss.distribution[:, faces])
+        target = self.loss.distribution
+        spread = shares if target is None else np.einsum("...k,t...k->...t", shares, target[:, faces])
         return np.asarray(entr(spread).sum(axis=-1) - (shares * self.mu[faces]).sum(axis=-1))
 
     def convex_part(self, lifts: Vector) -> Vector:
@@ -140,9 +138,8 @@ class BoundedPrice:
         open_[open_] = ~self.within.surely_holds(simplices.lifts[open_])
         simplices, bound = simplices.take(open_), bound[open_]
         ends = reduce_axis(np.minimum, simplices.lifts), reduce_axis(np.maximum, simplices.lifts)
-        for slope, most in self.within.tangents(
-            reduce_axis(np.add, simplices.lifts) / simplices.prices.shape[1], *ends
-        ):
+        center = reduce_axis(np.add, simplices.lifts) / simplices.prices.shape[1]
+        for slope, most in self.within.tangents(center, *ends):
             over = (simplices.lifts * slope[:, None, :]).sum(axis=2) - most[:, None]
             np.maximum(bound, least_mixture(simplices.prices, over), out=bound)
         open_[open_] = bound < target
@@ -183,12 +180,6 @@ class BoundedPrice:
         return q
 
 
-def stretch(q: Vector, powers: Vector) -> Vector:
-    """Multiply the shares of posteriors q, shape (K, n), by these powers of ten, and normalise."""
-    q = q * exp10(np.clip(powers, -_LONGEST, _LONGEST))
-    return np.asarray(q / q.sum(axis=1, keepdims=True))
-
-
 def least_mixture(prices: Vector, over: Vector) -> Vector:
     """Least Σ θ prices over mixtures θ of corners, shape (K, k), with Σ θ over <= 0; it is on a corner or an edge."""
     inside = over <= 0
@@ -227,8 +218,9 @@ class _Search:
                 self.mixture = self.pool.mix()
                 while self._improve(self._start_points()) and not self.effort.is_used(_COLUMNS):
                     show(f"{len(self.pool)} columns")
-                coarse = max(self.gap, _COARSE)
-                for gap in dict.fromkeys([coarse, self.gap]) if self._has_few_faces else ():
+                coarse, n = max(self.gap, _COARSE), len(self.p_x)
+                n_shares = sum(k * math.comb(n, k) for k in range(2, np.linalg.matrix_rank(self.within.lifts) + 1))
+                for gap in dict.fromkeys([coarse, self.gap]) if _FACE * n * n_shares < self.effort.left else ():
                     self._prove(gap)
                 if self.mixture.value - self.least > coarse:
                     self._raise_bound(replace(problem, gap=coarse))
@@ -236,10 +228,9 @@ class _Search:
             status = Status.INTERRUPTED
         if self.effort.is_used():
             status = self.effort.status
-        problem = replace(problem, side=Cuts(np.zeros((0, len(self.p_x))), self.within))
-        chosen, weights = self.mixture.chosen, self.mixture.weights
-        columns = self.pool.matrix(chosen)
-        response = Response(columns, weights, self.mixture.value, self.least, len(self.pool), status)
+        problem, mixture = replace(problem, side=Cuts(np.zeros((0, len(self.p_x))), self.within)), self.mixture
+        columns = self.pool.matrix(mixture.chosen)
+        response = Response(columns, mixture.weights, mixture.value, self.least, len(self.pool), status)
         return problem.measure([response], self.least)
 
     def _improve(self, q: Vector) -> bool:
@@ -253,11 +244,8 @@ class _Search:
 
     def _start_points(self) -> Vector:
         """Return starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
-        rng, (n_s, n), used = self.rng, self.within.lifts.shape, self.pool.matrix(self.mixture.chosen).toarray().T
-        support = np.argsort(rng.random((_RANDOM * n, n)), axis=1) < n_s
-        random = support * rng.dirichlet(np.ones(n), len(support))
-        off = (used + _OFF * np.eye(n)[rng.integers(n, size=len(used))]) / (1 + _OFF)
-        return np.concatenate([used, off, random / random.sum(axis=1, keepdims=True)])
+        (n_s, n), used = self.within.lifts.shape, self.pool.matrix(self.mixture.chosen).toarray().T
+        return start_points(used, _RANDOM * n, n_s, _OFF, self.rng)
 
     def _prove(self, gap: float) -> None:
         """Prove the gap of the mixture, adding posteriors that the search for a bound finds."""
@@ -268,11 +256,6 @@ class _Search:
             below = below[np.argsort(price.evaluate(below), kind="stable")[:_STARTS]]
             if not (len(below) and self._improve(below)):
                 return
-
-    @property
-    def _has_few_faces(self) -> bool:
-        n, rank = len(self.p_x), int(np.linalg.matrix_rank(self.within.lifts))
-        return _FACE * n * sum(k * math.comb(n, k) for k in range(2, rank + 1)) < self.effort.left
 
     def _raise_bound(self, free: Problem) -> None:
         """Bound the loss over polytopes around the set, which are cut again where their best mixtures leave the set."""
@@ -285,10 +268,8 @@ class _Search:
                 break
             rows = np.concatenate([rows, self.within.tangent_cuts(self.within.border(points))])
             around = solve_within_blocks(replace(free, side=Cuts(rows)), None, self.effort.part(_ROUND))
-            least, points = (
-                self.pool.loss.entropy(self.p_x) - around.bound,
-                channel_posteriors(self.p_x, around.released()),
-            )
+            least = self.pool.loss.entropy(self.p_x) - around.bound
+            points = channel_posteriors(self.p_x, around.released())
             self._improve(points)
             if least <= self.least or self.mixture.value - least <= free.gap:
                 self.least = max(self.least, least)

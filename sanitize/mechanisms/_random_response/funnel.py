@@ -20,7 +20,7 @@ from sanitize.mechanisms._effort import Status
 from sanitize.mechanisms._response_solver.cells import PricedCells
 from sanitize.mechanisms._response_solver.certificate import certify
 from sanitize.mechanisms._response_solver.columns import RoundingStops
-from sanitize.mechanisms._response_solver.faces import Price, lowest
+from sanitize.mechanisms._response_solver.faces import Price, lowest, start_points
 from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, solve_within_blocks
 from sanitize.mechanisms._response_solver.repair import channel_posteriors
 from sanitize.mechanisms._response_solver.vertices import list_vertices
@@ -66,9 +66,8 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     funnel = Funnel(joint, budget, gap, effort)
     best = replace(sealed, status=Status.STALLED)
     with contextlib.suppress(RoundingStops):
-        funnel.take(
-            np.concatenate([np.eye(len(joint.p_x)), joint.p_x[None], channel_posteriors(joint.p_x, sealed.channel)])
-        )
+        sealed_points = channel_posteriors(joint.p_x, sealed.channel)
+        funnel.take(np.concatenate([np.eye(len(joint.p_x)), joint.p_x[None], sealed_points]))
         try:
             if isinstance(budget, MutualInformationBudget):
                 funnel.generate()
@@ -118,12 +117,9 @@ class Funnel:
     def take(self, points: Vector) -> bool:
         """Add new points and find the best mixture and its prices; return whether any point was new."""
         every = np.concatenate([self.points, points])
-        first: dict[bytes, int] = {}
-        for place, point in enumerate(every.round(_DIGITS) + 0.0):  # turns -0.0 into 0.0
-            first.setdefault(point.tobytes(), place)
-        places = list(first.values())
-        is_new = len(places) > len(self.points)
-        self.points = every[places]
+        first = np.unique(every.round(_DIGITS), axis=0, return_index=True)[1]
+        is_new = len(first) > len(self.points)
+        self.points = every[np.sort(first)]
         self.mix(self.at)
         return is_new
 
@@ -178,8 +174,7 @@ class Funnel:
         # The row of the most frequent secret follows from the others, so that its values near 0 are not rounding
         # errors.
         sides[most] = -product(np.delete(p_s, most), np.delete(sides, most, axis=0)) / p_s[most]
-        for signs in itertools.product((-1, 1), repeat=len(p_s)):
-            yield np.array(signs)[:, None] * sides
+        yield from (np.array(signs)[:, None] * sides for signs in itertools.product((-1, 1), repeat=len(p_s)))
 
     def generate_vertices(self) -> None:
         """Find vertices of cells and prove that none is missing, by branch and bound on boxes of posteriors."""
@@ -190,10 +185,9 @@ class Funnel:
                 continue
             proof = certify(cells, self.price.mu, self.joint.p_x, -0.9 * self.gap, self.effort)
             self.prove(proof.bound)
-            bounded = not len(proof.points)
-            if not bounded:
-                worth = np.concatenate([cells.descend(proof.points, self.effort), proof.points])
-                bounded = not self.take(worth)
+            bounded = not len(proof.points) or not self.take(
+                np.concatenate([cells.descend(proof.points, self.effort), proof.points])
+            )
         if not bounded:
             cells = PricedCells.from_price(self.price)
             proof = certify(cells, self.price.mu, self.joint.p_x, 0.0, self.effort, stop_at_points=False)
@@ -236,11 +230,7 @@ class Funnel:
 
     def _starts(self) -> Vector:
         """Return starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
-        rng, (n_s, n), used = self.rng, self.lifts.shape, self.points[self.weights > 0]
-        support = np.argsort(rng.random((_STARTS, n)), axis=1) < n_s
-        random = support * rng.dirichlet(np.ones(n), _STARTS)
-        off = (used + _WORTH * np.eye(n)[rng.integers(n, size=len(used))]) / (1 + _WORTH)
-        return np.concatenate([used, off, random / random.sum(axis=1, keepdims=True)])
+        return start_points(self.points[self.weights > 0], _STARTS, len(self.lifts), _WORTH, self.rng)
 
     def _take_worth(self, points: Vector, gap: float | None = None) -> bool:
         """Add the points that close part of the gap; return whether any was new."""
@@ -253,8 +243,8 @@ class Funnel:
         while True:
             self.mix(self.budget.limit - slack)
             used = np.flatnonzero(self.weights > _POSITIVE * self.joint.p_x.min())
-            columns, weights = sparse.csc_array(self.points[used].T), self.weights[used]
-            response = Response(columns, weights, 0.0, self.least, len(self.points), self.status)
+            settings = 0.0, self.least, len(self.points), self.status
+            response = Response(sparse.csc_array(self.points[used].T), self.weights[used], *settings)
             result = free.measure([response], self.least)
             over = self.budget.excess(self.joint.push(result.channel)).max()
             if over <= 0:

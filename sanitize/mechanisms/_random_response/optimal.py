@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from sanitize.mechanisms._random_response.subset import deal_groups
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, solve_within_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
@@ -233,52 +233,29 @@ def solve_optimal_random_response(
     ('optimal', True, 0.8004)
     """
     account = effort_account(effort, RESPONSE_EFFORT, time_limit)
-    stated = side_columns if len(side_columns) else None  # type: ignore[arg-type]
-    kept = keep if len(keep) else None
-    options: dict[str, Any] = {"confidence": confidence, "target": target, "side_columns": stated, "keep": kept}
-    for kind, takes, solve in _SOLVERS:
-        if isinstance(budget, kind):
-            refused = [name for name in options if name not in takes]
-            if any(options.pop(name) is not None for name in refused):
-                words = " or ".join(filter(None, [", ".join(refused[:-1]), refused[-1]]))
-                raise InvalidBudget(f"a {type(budget).__name__} takes no {words}; give LiftBudget for these")
-            return solve(joint, budget, gap, account, **options)
-    return _limited_response(joint, budget, gap, account, **options)
-
-
-def _limited_response(
-    joint: JointDistribution,
-    budget: Budget | float,
-    gap: float,
-    account: Effort,
-    confidence: float | ConfidenceSet | None,
-    target: ArrayLike | None,
-    side_columns: str | Sequence[str] | ArrayLike | None,
-    keep: Sequence[str] | None,
-) -> RandomResponse:
-    """Find a response within bounds on each lift, or on the ratio of two lifts."""
-    problem = Problem.from_request(joint, budget, gap, target, () if side_columns is None else side_columns)
-    if keep is not None:
-        if confidence is not None or problem.side is not None:
-            raise InvalidParameter(
-                "keep holds for the frequencies of these rows only: leave confidence and side_columns out"
-            )
+    has_side, has_kept = len(side_columns) > 0, len(keep) > 0  # type: ignore[arg-type]
+    if isinstance(budget, AveragedBudget | MeanBudget):
+        is_mean = isinstance(budget, MeanBudget)
+        if confidence is not None or has_side or has_kept or (is_mean and target is not None):
+            refused = "confidence, target, side_columns or keep" if is_mean else "confidence, side_columns or keep"
+            raise InvalidBudget(f"a {type(budget).__name__} takes no {refused}; give LiftBudget for these")
+        if isinstance(budget, AveragedBudget):
+            return average_response(joint, budget, gap, account, target)
+        return funnel_response(joint, budget, gap, account)
+    problem = Problem.from_request(joint, budget, gap, target, side_columns if has_side else ())
+    if (confidence is not None) + (problem.side is not None) + has_kept > 1:
+        raise InvalidParameter(
+            "give only one of confidence, side_columns and keep: limits on side_columns and keep hold for the "
+            "frequencies of these rows only"
+        )
+    if confidence is not None:
+        return robust_random_response(problem, confidence, account)
+    if has_kept:
         groups = kept_groups(problem.joint, keep, problem.budget)
         blocks = [[np.flatnonzero(groups == group)] for group in np.unique(groups)]
         return solve_within_blocks(replace(problem, groups=groups), blocks, account)
-    if confidence is not None:
-        if problem.side is not None:
-            raise InvalidParameter("side_columns holds for the frequencies of these rows only: leave confidence out")
-        return robust_random_response(problem, confidence, account)
     share = _WHOLE if account.seconds < math.inf else 1.0
     return _better(problem, solve_within_blocks(problem, None, account.part(share)), account)
-
-
-# Options and solver for each kind of budget; any other budget is a budget on lifts.
-_SOLVERS: tuple[tuple[type, frozenset[str], Callable[..., RandomResponse]], ...] = (
-    (MeanBudget, frozenset(), funnel_response),
-    (AveragedBudget, frozenset({"target"}), average_response),
-)
 
 
 def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -> Codes:
@@ -297,14 +274,9 @@ def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -
         lifts = masses / masses.sum(axis=0) / joint.p_s[:, None]
         if (limits.lift_excess(lifts, joint.p_s) > BUDGET).any():
             listed = ", ".join(map(repr, names))
-            who = (
-                f"columns {listed} cannot all be kept: they"
-                if len(names) > 1
-                else f"column {listed} cannot be kept: it"
-            )
             raise ColumnError(
-                f"{who} would reveal more than the limit allows; cut values into coarser "
-                "bins, loosen the limit, or do not keep them, so that the model generates them",
+                f"keeping {listed} unchanged would reveal more than the limit allows; cut values into coarser bins, "
+                "loosen the limit, or do not keep them, so that the model generates them",
                 names[0] if len(names) == 1 else None,
             )
     return groups
@@ -324,10 +296,5 @@ def _better(problem: Problem, response: RandomResponse, account: Effort) -> Rand
     if block_response.utility <= response.utility:
         return response
     gap = max(response.bound - block_response.utility, 0.0)
-    return replace(
-        block_response,
-        bound=block_response.utility + gap,
-        gap=gap,
-        n_columns=response.n_columns,
-        status=response.status,
-    )
+    channel, utility, share = block_response.channel, block_response.utility, block_response.normalized_utility
+    return RandomResponse(channel, utility, share, utility + gap, gap, response.n_columns, response.status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,12 +61,10 @@ def robust_random_response(
             cone = RobustCone(distributions, budget, letters, joint.p_x)
             sets = [np.isin(letters, group) for group in block]
             solver = _Block(cone, sets, effort.part(len(letters) / n), loss.restricted_to(letters), show)
-            try:
+            with contextlib.suppress(RoundingStops):  # the mixture and bound found before are still valid
                 solver.improve(gap)
                 if loss.distribution is None:
                     solver.prove(gap * float(cone.p_x.sum()))
-            except RoundingStops:
-                pass  # the mixture and bound found before are still valid
             columns = solver.pool.matrix(solver.mixture.chosen)
             columns = sparse.csc_array((columns.data, letters[columns.indices], columns.indptr), (n, columns.shape[1]))
             mixture, n_columns = solver.mixture, len(solver.pool)
@@ -113,9 +112,8 @@ class _Block:
             # In random starts, a few letters carry most of the mass.
             random = rng.dirichlet(np.full(n, 0.3), n)
             starts = ((np.eye(n), 1.0), (used, 1.0), (random, 1.0), (np.eye(n), 0.5))
-            if not any(self._take(self._solve_programs(v, steer), gap) for v, steer in starts):
-                return
-            if self.effort.is_used(0.7):  # the rest of the effort is for the proof
+            is_better = any(self._take(self._solve_programs(v, steer), gap) for v, steer in starts)
+            if not is_better or self.effort.is_used(0.7):  # the rest of the effort is for the proof
                 return
 
     def prove(self, gap: float) -> None:
@@ -126,9 +124,8 @@ class _Block:
             base = float(product(self.mixture.mu, p_x))
             # A tenth of the gap is left to rounding.
             target = (self.mixture.value - base - 0.9 * gap) / mass
-            proof = certify_robust(self.cone, polytope, self.mixture.mu, target, self.effort)
-            polytope, self.bound = proof.polytope, max(self.bound, base + mass * proof.bound)
-            near = np.concatenate([proof.points, proof.outside_points])[:40]
+            bound, *points, polytope = certify_robust(self.cone, polytope, self.mixture.mu, target, self.effort)
+            self.bound, near = max(self.bound, base + mass * bound), np.concatenate(points)[:40]
             if not len(near) or self.effort.is_used():
                 return
             near = np.concatenate([near[self.cone.excess(near) <= SAFE], self._solve_programs(near, 1.0)])

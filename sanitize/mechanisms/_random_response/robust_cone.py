@@ -21,7 +21,6 @@ half-space is found.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
 
@@ -55,11 +54,7 @@ if TYPE_CHECKING:
 SAFE = 1e-7  # excess in nats that repairing the channel can still remove
 BROKEN = 1e-9  # violation from which a row scaled to 1 counts as broken; linear programs leave less
 # Presolving finds nothing in these blocks and would take a third of the time.
-_OPTIONS = {
-    "presolve": False,
-    "primal_feasibility_tolerance": BROKEN,
-    "dual_feasibility_tolerance": BROKEN,
-}
+_OPTIONS = {"presolve": False, "primal_feasibility_tolerance": BROKEN, "dual_feasibility_tolerance": BROKEN}
 _PASSES = 25  # over the entries of a sparse program, until it is solved
 _NEW_ROWS = 12  # largest number of new cuts per batch of boxes, because each makes later programs larger
 
@@ -87,7 +82,7 @@ class RobustCone:
             np.concatenate([part[:, letters], part[:, other_letters].sum(axis=1, keepdims=True)], axis=1)
             for part in deviation_bounds(distributions)
         )
-        prior = self.distributions.counts.sum(axis=1) / self.distributions.n
+        prior = distributions.counts.sum(axis=1) / distributions.n
         unseen = np.ones((len(prior), 1))
         self.rows = self._rows(unseen, unseen, -math.inf, (prior, prior))
         # Bounds on ratios begin with at most this many pairs of secrets.
@@ -119,8 +114,7 @@ class RobustCone:
 
         Costs without a solution are left out. If the effort does not suffice for all costs, an even choice is solved.
         """
-        columns = []
-        left = costs
+        columns, left = [np.zeros((0, costs.shape[1]))], costs
         for _ in range(8):  # rounds of the search for distributions P_S
             if effort.is_used():
                 break
@@ -137,7 +131,7 @@ class RobustCone:
             if good.all() or not self._add_rows(v[~good]):
                 break
             left = left[~good]
-        return np.concatenate(columns) if columns else np.zeros((0, costs.shape[1]))
+        return np.concatenate(columns)
 
     def _solve(self, costs: Vector, matrix: Vector) -> Vector:
         """Return the optimal v for each cost over the known rows; the programs are solved in a few large ones."""
@@ -222,12 +216,15 @@ class RobustCone:
         return len(self.rows) > before
 
 
-@dataclass(eq=False)
-class RobustCertificate:
-    """Result of branch and bound: a bound on mixtures of columns within the budget, and points below the target.
+def certify_robust(
+    cone: RobustCone, polytope: Polytope, mu: Vector, target: float, effort: Effort
+) -> tuple[float, Vector, Vector, Polytope]:
+    """Prove ``H(v) - μ·v >= target`` for columns within the budget, or find columns below it, within the effort.
 
-    Attributes
-    ----------
+    The first layer of boxes is always bounded, so the result is valid at any effort, though perhaps weak.
+
+    Returns
+    -------
     bound : float
         Mixtures of columns within the budget into P_X have a loss of at least μ·P_X + bound.
     points : ndarray of shape (K, n)
@@ -237,20 +234,6 @@ class RobustCertificate:
     polytope : Polytope
         Polytope with the half-spaces found, for the next search.
     """
-
-    bound: float
-    points: Vector
-    outside_points: Vector
-    polytope: Polytope
-
-
-def certify_robust(
-    cone: RobustCone, polytope: Polytope, mu: Vector, target: float, effort: Effort
-) -> RobustCertificate:
-    """Prove ``H(v) - μ·v >= target`` for columns within the budget, or find columns below it, within the effort.
-
-    The first layer of boxes is always bounded, so the result is valid at any effort, though perhaps weak.
-    """
     tree = Tree(polytope, mu, target)
     no_points = outside_points = np.empty((0, polytope.n))
     for boxes, open_ in tree.steps(effort):
@@ -259,11 +242,11 @@ def certify_robust(
         below = entr(v).sum(axis=1) - (v * mu).sum(axis=1) < target
         inside = cone.excess(v) <= SAFE
         if (below & inside).any():
-            return RobustCertificate(tree.bound, v[below & inside], v[below & ~inside], tree.polytope)
+            return tree.bound, v[below & inside], v[below & ~inside], tree.polytope
         outside_points = v[below & ~inside] if (below & ~inside).any() else outside_points
         order = np.argsort(boxes.bound[open_][~inside], kind="stable")[: 4 * _NEW_ROWS]
         tree.polytope = _tighten_polytope(tree.polytope, cuts_at(cone, v[~inside][order]))
-    return RobustCertificate(tree.repaired(cone.p_x / cone.p_x.sum()), no_points, outside_points, tree.polytope)
+    return tree.repaired(cone.p_x / cone.p_x.sum()), no_points, outside_points, tree.polytope
 
 
 def _tighten_polytope(polytope: Polytope, rows: Vector) -> Polytope:

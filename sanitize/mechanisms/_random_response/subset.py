@@ -89,10 +89,8 @@ def subset_random_response(
     0.7832
     """
     deal = partial(deal_groups, block_size=whole_number("block_size", block_size, 1))
-    problem, account = (
-        Problem.from_request(joint, budget, gap, target),
-        effort_account(effort, RESPONSE_EFFORT, time_limit),
-    )
+    problem = Problem.from_request(joint, budget, gap, target)
+    account = effort_account(effort, RESPONSE_EFFORT, time_limit)
     if confidence is None:
         blocks = deal(merging_groups(subset_merging(joint, problem.budget)))
         return solve_within_blocks(problem, blocks, account).released(len(blocks))

@@ -9,25 +9,21 @@ import numpy as np
 
 from sanitize._util.arithmetic import entr, log, product
 from sanitize._util.checks import Mask, Vector
-from sanitize._util.limits import BLOCK_CELLS
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 from sanitize.core.budgets import TotalVariationBudget
-from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._response_solver.polytope import Polytope
 
 if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.faces import Price
 
-# Largest number of tangents of H in a descent, least share at which a tangent touches H, and programs per batch.
-_STEPS, _FLOOR, _BATCH = 10, 1e-5, 256
-# Programs with more rows take more pivots from the slack basis: each _ROWS rows count as one more program.
-_ROWS = 12
+# Largest number of tangents of H in a descent, and least share at which a tangent touches H.
+_STEPS, _FLOOR = 10, 1e-5
 # Decrease of the price that counts as rounding, and the largest distance of a posterior's sum from 1.
 _STALLED, _NEAR = 1e-11, 1e-11
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PricedCells(Polytope):
     """Polytope of posteriors v, with additional variables above the linear functions whose largest sum is g(v).
 
@@ -35,8 +31,8 @@ class PricedCells(Polytope):
     every tangent of H, a linear program finds the best vertex of a cell in which g is linear.
     """
 
-    price: Price | None = None
-    weights: Vector | None = None
+    price: Price
+    weights: Vector
 
     @classmethod
     def from_price(cls, price: Price) -> PricedCells:
@@ -51,24 +47,19 @@ class PricedCells(Polytope):
         np.maximum.at(most, variable, rows.max(axis=1))
         steps = np.zeros((n_s, len(weights)))
         steps[np.arange(n_s), variable] = -most[variable]
-        cells = cls.simplex(n, n + len(weights)).add_rows(
-            np.hstack([rows, steps]), rows.min(axis=1) - most[variable], np.zeros(n_s)
-        )
-        assert isinstance(cells, PricedCells)
-        return cls(**{**vars(cells), "price": price, "weights": weights * most})
+        low = rows.min(axis=1) - most[variable]
+        cells = Polytope.simplex(n, n + len(weights)).add_rows(np.hstack([rows, steps]), low, np.zeros(n_s))
+        return cls(**vars(cells), price=price, weights=weights * most)
 
     @property
     def costs(self) -> Vector:
         """Cost of each additional variable: λ times its weight in the leakage."""
-        assert self.price is not None
-        assert self.weights is not None
         costs = np.zeros(self.size)
         costs[self.n : self.n + len(self.weights)] = self.price.rate * self.weights
         return costs
 
     def point_costs(self, v: Vector) -> Vector:
         """Cost λ g(v) at points v."""
-        assert self.price is not None
         return self.price.rate * self.price.budget.lift_risk(product(self.price.lifts, v.T), self.price.p_s)
 
     def contains(self, v: Vector) -> Mask:
@@ -77,21 +68,17 @@ class PricedCells(Polytope):
 
     def descend(self, v: Vector, effort: Effort) -> Vector:
         """Find vertices of cells with a lower price than points v, shape (K, n), by tangents of H."""
-        size = max(1, min(_BATCH, BLOCK_CELLS // self.work))
-        return np.concatenate(
-            [self._descend_block(v[first : first + size], effort) for first in range(0, len(v), size)]
-        )
+        starts = range(0, len(v), self.batch)
+        return np.concatenate([self._descend_block(v[first : first + self.batch], effort) for first in starts])
 
     def _descend_block(self, v: Vector, effort: Effort) -> Vector:
-        assert self.price is not None
         v, live, best, basis = v.copy(), np.arange(len(v)), np.full(len(v), np.inf), self.slack_basis(len(v))
         for step in range(_STEPS):
             k = len(live)
             cost = np.tile(self.costs, (k, 1))
             cost[:, : self.n] -= log(np.maximum(v[live], _FLOOR)) + self.price.mu
-            bounds = np.tile(self.lower, (k, 1)), np.tile(self.upper, (k, 1))
-            solved = solve_batch(LinearBatch(self.matrix, self.rhs, *bounds, cost), basis)
-            effort.spend(k * self.work * (max(1, self.n_rows // _ROWS) if step == 0 else 1))
+            solved = self.minimise(cost, basis)
+            effort.spend(k * (self.work if step else self.first_work))
             points = np.maximum(solved.point[:, : self.n], 0.0)
             points /= np.maximum(points.sum(axis=1, keepdims=True), SMALLEST_POSITIVE)
             values = entr(points).sum(axis=1) - product(points, self.price.mu) + self.point_costs(points)

@@ -163,22 +163,15 @@ class Tree:
         whole = Boxes(np.zeros((1, n)), np.ones((1, n)), self.polytope.slack_basis(1), np.full(1, -np.inf))
         _tighten(self.polytope, self.mu, self.target, whole)
         self.n_bounded = n + 1
-        if whole.bound[0] < self.target:
-            none = np.empty(0, np.intp), np.empty(0)
-            node = _Node(*none, np.ones(n, np.float32), whole.basis[0], float(whole.bound[0]))
-            heapq.heappush(self.heap, (node.bound, self._serial, node))
+        self._branch(whole, np.flatnonzero(whole.bound < self.target))
 
     def _worst(self) -> Boxes:
         nodes = [heapq.heappop(self.heap)[2] for _ in range(min(_BATCH, len(self.heap)))]
         low = np.zeros((len(nodes), self.polytope.n_spread))
         for row, node in zip(low, nodes, strict=True):
             row[node.letters] = node.low
-        return Boxes(
-            low,
-            np.array([node.high for node in nodes], np.float64),
-            np.array([self.polytope.pad_basis(node.basis) for node in nodes]),
-            np.array([node.bound for node in nodes]),
-        )
+        high, bound = np.array([node.high for node in nodes], np.float64), np.array([node.bound for node in nodes])
+        return Boxes(low, high, np.array([self.polytope.pad_basis(node.basis) for node in nodes]), bound)
 
     def repaired(self, p_x: Vector) -> float:
         """Target minus the cost of lowering the prices μ until H(w) - μ·v reaches the target everywhere.

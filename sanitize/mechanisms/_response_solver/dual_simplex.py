@@ -82,12 +82,6 @@ class DualSolution:
     point: Vector
     basis: Codes
 
-    def settle(self, left: Codes, at: DualSolution, which: Codes) -> None:
-        """Store the results of finished programs, in place."""
-        places = left[which]
-        self.bound[places], self.reduced[places] = at.bound[which], at.reduced[which]
-        self.point[places], self.basis[places] = at.point[which], at.basis[which]
-
 
 def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = None) -> DualSolution:
     """Solve K programs from starting bases (K, m); a program stops as soon as its bound reaches its cutoff."""
@@ -114,7 +108,8 @@ def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = Non
         at.bound[unbounded & ~done & ~stuck] = np.inf
         finished = done | unbounded | stuck
         if finished.any():
-            out.settle(left, at, np.flatnonzero(finished))
+            for results, now in zip(vars(out).values(), vars(at).values(), strict=True):
+                results[left[finished]] = now[finished]
             active = np.flatnonzero(~finished)
             if not len(active):
                 break

@@ -82,10 +82,7 @@ class Price:
         slopes = (self.rate - self.shared) * self.budget.slope(simplices.lifts.mean(axis=1).T, self.p_s).T
         open_ = (simplices.prices + (simplices.lifts * slopes[:, None, :]).sum(axis=2)).min(axis=1) < target
         simplices, (i, j) = simplices.take(open_), np.triu_indices(simplices.faces.shape[1], 1)
-        along, turning = (
-            simplices.corners[:, i] - simplices.corners[:, j],
-            simplices.lifts[:, i] - simplices.lifts[:, j],
-        )
+        along, turning = (part[:, i] - part[:, j] for part in (simplices.corners, simplices.lifts))
         falls = (along**2 / simplices.corners.max(axis=1)[:, None]).sum(axis=2)
         weights = self.rate * self.p_s / np.maximum(simplices.lifts.min(axis=1), _NO_LIFT)
         open_[open_] = (falls <= (1 + _CURVED) * (turning**2 * weights[:, None]).sum(axis=2)).all(axis=1)
@@ -95,14 +92,28 @@ class Price:
         """Descend from points r, shape (K, n), by multiplicative steps to points of lower price on the same letters."""
         (price, slope), step = self.evaluate(r), np.full((len(r), 1), _FIRST)
         for _ in range(_STEPS):
-            ahead = r * exp10(np.clip(step * ((slope * r).sum(axis=1, keepdims=True) - slope), -_LONGEST, _LONGEST))
-            ahead /= ahead.sum(axis=1, keepdims=True)
+            ahead = stretch(r, step * ((slope * r).sum(axis=1, keepdims=True) - slope))
             new_price, turned = self.evaluate(ahead)
             better = (new_price < price)[:, None]
             r, slope, price = np.where(better, ahead, r), np.where(better, turned, slope), np.minimum(new_price, price)
             step = np.where(better, 1.5 * step, 0.4 * step)
         r = np.where(r < _NOTHING, 0.0, r)
         return np.asarray(r / r.sum(axis=1, keepdims=True))
+
+
+def stretch(q: Vector, powers: Vector) -> Vector:
+    """Multiply the shares of posteriors q, shape (K, n), by these powers of ten, and normalise."""
+    q = q * exp10(np.clip(powers, -_LONGEST, _LONGEST))
+    return np.asarray(q / q.sum(axis=1, keepdims=True))
+
+
+def start_points(used: Vector, n_random: int, n_letters: int, share: float, rng: np.random.Generator) -> Vector:
+    """Return starting points of a search: used posteriors, slightly perturbed ones, and random ones on few letters."""
+    n = used.shape[1]
+    support = np.argsort(rng.random((n_random, n)), axis=1) < n_letters
+    random = support * rng.dirichlet(np.ones(n), n_random)
+    off = (used + share * np.eye(n)[rng.integers(n, size=len(used))]) / (1 + share)
+    return np.concatenate([used, off, random / random.sum(axis=1, keepdims=True)])
 
 
 class FacePrice(Protocol):
@@ -157,10 +168,6 @@ class Simplices:
         pairs = zip(vars(self).values(), vars(addend).values(), strict=True)
         return Simplices(*(np.concatenate(pair) for pair in pairs))
 
-    def open(self, price: FacePrice, target: float) -> Simplices:
-        """Subset that may contain the overall lowest price, below the target."""
-        return self.take(price.may_hold(self, target))
-
     def halves(self, price: FacePrice) -> tuple[Simplices, Vector, Vector]:
         """Both halves of each simplex, cut at the midpoint of its longest edge, and that midpoint's price."""
         (i, j), k = np.triu_indices(self.faces.shape[1], 1), np.arange(len(self.faces))
@@ -194,7 +201,8 @@ def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vect
         while chunk := [*itertools.islice(letters, _FACES)]:
             faces = np.array(chunk)
             corners = np.tile(np.eye(k), (len(faces), 1, 1))
-            open_ = Simplices(faces, corners, vertex_prices[faces], price.lifts.T[faces]).open(price, target)
+            every = Simplices(faces, corners, vertex_prices[faces], price.lifts.T[faces])
+            open_ = every.take(price.may_hold(every, target))
             effort.spend(len(faces) * k * n)
             while len(open_.faces) and not effort.is_used():
                 # Search depth first, so that few simplices are open at any time.
@@ -205,7 +213,7 @@ def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vect
                     points = np.zeros((len(middles), n))
                     np.put_along_axis(points, last.faces, middles, axis=1)
                     return weak, points[below]
-                open_ = open_.take(slice(0, -_BATCH)).join(halves.open(price, target))
+                open_ = open_.take(slice(0, -_BATCH)).join(halves.take(price.may_hold(halves, target)))
                 effort.spend(halves.lifts.size)
             if effort.is_used():
                 return weak, nothing

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -174,11 +173,10 @@ class Problem:
         """Combine responses into a measured channel; the status shows if repairs leave more than the requested gap."""
         columns = sparse.hstack([response.columns for response in responses], "csc")
         weights = np.concatenate([response.weights for response in responses])
-        settings = self.joint, self.budget, columns, weights, distributions, self.side, self.groups
-        channel = response_channel(*settings)
+        channel = response_channel(self.joint, self.budget, columns, weights, distributions, self.side, self.groups)
         information, n_columns = self.loss.information(self.joint, channel), sum(part.n_columns for part in responses)
         share = self.loss.share(information, self.joint.p_x)
-        status = Status.worst([Status.STALLED, *(response.status for response in responses)])
+        status = max([Status.STALLED, *(response.status for response in responses)], key=[*Status].index)
         return self.with_bound(RandomResponse(channel, information, share, information, 0.0, n_columns, status), least)
 
     def with_bound(self, response: RandomResponse, least: float) -> RandomResponse:
@@ -212,11 +210,6 @@ class Block:
     least: float
     effort: Effort
 
-    def is_stopped(self, budget: LiftBudget | LDPBudget) -> bool:
-        """Return whether rounding stopped the search, or the effort is used up on a polytope too thin for doubles."""
-        is_thin = 0 < least_side(budget) < EQUALITY
-        return self.response.status is Status.STALLED or (self.response.status is Status.EFFORT and is_thin)
-
     def retry(self, problem: Problem, budget: LiftBudget | LDPBudget) -> Response:
         """Find a response under a nearby budget."""
         response = solve_block(replace(problem, budget=budget), self.letters, self.atoms, self.effort)
@@ -239,15 +232,23 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
     """
     joint, budget, side, loss = problem.joint, problem.budget, problem.side, problem.loss.restricted_to(letters)
     p_x, symbol_entropies, lifts = joint.p_x[letters], loss.symbol_entropies(len(letters)), lift(joint)[:, letters]
-    prior = p_x / p_x.sum()
-    place = partial(_place_columns, letters=letters, p_x=joint.p_x)
+    prior, total = p_x / p_x.sum(), float(p_x.sum())
+
+    def place(
+        posteriors: Vector | sparse.csc_array, p_y: Vector, costs: Vector, bound: float, status: Status, n_columns: int
+    ) -> Response:
+        """Embed columns computed for the distribution of these letters into the whole distribution."""
+        columns = sparse.csc_array(posteriors)
+        parts = columns.data, letters[columns.indices], columns.indptr
+        whole = sparse.csc_array(parts, shape=(len(joint.p_x), len(p_y)))
+        return Response(whole, p_y * total, float(product(costs, p_y)) * total, bound * total, n_columns, status)
+
     inner = LiftBounds.inner(lifts, budget, prior)
     outer = LiftBounds.outer(lifts, budget, product(lifts, prior)) if least_side(budget) else inner
     if side is not None:
-        inner, outer = (
-            replace(bounds, sides=side.cuts(budget, prior, is_inner=is_inner))
-            for bounds, is_inner in ((inner, True), (outer, outer is inner))
-        )
+        is_one = outer is inner
+        inner = replace(inner, sides=side.cuts(budget, prior, is_inner=True))
+        outer = replace(outer, sides=side.cuts(budget, prior, is_inner=is_one))
     cuts = outer.cuts() if len(letters) <= _MOST_LETTERS else None
     # A letter clearly beyond a cut is over the budget; if there is none, the budget itself decides.
     is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
@@ -264,11 +265,9 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
             bound += float(product(symbol_entropies, prior))
             return place(chosen.T, mixture.weights, loss.entropies(chosen), bound, Status.OPTIMAL, n_vertices)
     # P_X restricted to each safe set, shape (k, n), for the given sets or the groups of subset merging.
-    atoms = atoms or (
-        [letters]
-        if side is not None
-        else seed_groups(joint, budget, effort.limit / RESPONSE_EFFORT, _SEEDS * effort.seconds)
-    )
+    if not atoms:
+        share, seconds = effort.limit / RESPONSE_EFFORT, _SEEDS * effort.seconds
+        atoms = seed_groups(joint, budget, share, seconds) if side is None else [letters]
     seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
     seeds /= seeds.sum(axis=1, keepdims=True)
     search = None
@@ -282,24 +281,6 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
     pool, mixture = search.pool, search.mixture
     costs = np.array(pool.costs)[mixture.chosen]
     return place(pool.matrix(mixture.chosen), mixture.weights, costs, search.bound, search.status, len(pool))
-
-
-def _place_columns(
-    posteriors: Vector | sparse.csc_array,
-    weights: Vector,
-    costs: Vector,
-    bound: float,
-    status: Status,
-    n_columns: int,
-    *,
-    letters: Codes,
-    p_x: Vector,
-) -> Response:
-    """Embed columns computed for the distribution of some letters into the whole distribution."""
-    columns, total = sparse.csc_array(posteriors), float(p_x[letters].sum())
-    parts = columns.data, letters[columns.indices], columns.indptr
-    whole = sparse.csc_array(parts, shape=(len(p_x), len(weights)))
-    return Response(whole, weights * total, float(product(costs, weights)) * total, bound * total, n_columns, status)
 
 
 def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | None, effort: Effort) -> RandomResponse:
@@ -333,10 +314,16 @@ def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | No
         return replace(best, status=Status.INTERRUPTED)
 
 
+def _stopped(problem: Problem, parts: list[Block]) -> list[Block]:
+    """Parts whose search was stopped by rounding, or used up its effort on a polytope too thin for doubles."""
+    is_thin = 0 < least_side(problem.budget) < EQUALITY
+    statuses = (Status.STALLED, Status.EFFORT) if is_thin else (Status.STALLED,)
+    return [part for part in parts if part.response.status in statuses]
+
+
 def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
     """Return the best response; if rounding stopped a search or repairs cost much, try tighter budgets, too."""
-    stopped = [part for part in parts if part.is_stopped(problem.budget)]
-    weak_parts = stopped or (parts if best.status is Status.STALLED else [])
+    weak_parts = _stopped(problem, parts) or (parts if best.status is Status.STALLED else [])
     entropy = problem.loss.entropy(problem.joint.p_x)
     for tight_budget in tighter(problem.budget):
         retries = [part for part in weak_parts if not part.effort.is_used()]
@@ -355,7 +342,7 @@ def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: Rand
 
 def _bound_by_looser_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
     """Return the response, with a bound from looser budgets if rounding stopped a search."""
-    stopped = [part for part in parts if part.is_stopped(problem.budget)]
+    stopped = _stopped(problem, parts)
     for part in stopped:
         part.effort = part.effort.part(1.0)
     for loose_budget in looser(problem.budget):

@@ -10,11 +10,13 @@ import numpy as np
 
 from sanitize._util.arithmetic import exp_each, product
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize._util.limits import LOOSEST
+from sanitize._util.limits import BLOCK_CELLS, LOOSEST
 from sanitize.core.budgets import LDPBudget, LiftBudget, check_kind
+from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 
 if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
+    from sanitize.mechanisms._response_solver.dual_simplex import DualSolution
 
 # Columns are designed this far inside the budget, so that rounding cannot push a released symbol beyond it.
 _MARGIN = 2e-13
@@ -25,6 +27,8 @@ _SAME = 1e-11
 EQUALITY = 3e-7
 # Units of effort that every program takes, and entries of an inverse that count as one unit.
 _OVERHEAD, _INVERSE = 2000, 400
+# From the slack basis, each _ROWS rows count as one more program. Largest number of programs per batch.
+_ROWS, _BATCH = 12, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +70,8 @@ class LiftBounds:
             if not mean_lifts.all():  # only a budget with infinite ε allows lifts of 0
                 return cls._from_limits(lifts, 0.0, math.inf)
             span = math.expm1(min(limits.eps, LOOSEST))
-            return cls._from_limits(
-                lifts, 0.0, math.inf, max(span - _MARGIN * (1 + span), mean_lifts.max() / mean_lifts.min() - 1)
-            )
+            span = max(span - _MARGIN * (1 + span), mean_lifts.max() / mean_lifts.min() - 1)
+            return cls._from_limits(lifts, 0.0, math.inf, span)
         lower = np.where(_is_too_loose(limits, lifts), LOOSEST, limits.lower)
         low, high = exp_each(-lower) * (1 + _MARGIN), exp_each(limits.upper) * (1 - _MARGIN)
         low, high = np.minimum(low, mean_lifts), np.maximum(high, mean_lifts)
@@ -83,19 +86,17 @@ class LiftBounds:
         low = np.where(_is_too_loose(limits, lifts), 0.0, exp_each(np.negative(limits.lower)))
         # A lift that must not rise, or must not fall, equals the mean lift in all posteriors.
         fixed = _least_sides(limits) == 0
-        return cls._from_limits(
-            lifts, np.where(fixed, mean_lifts, low), np.where(fixed, mean_lifts, exp_each(limits.upper))
-        )
+        low, high = (np.where(fixed, mean_lifts, side) for side in (low, exp_each(limits.upper)))
+        return cls._from_limits(lifts, low, high)
 
     def equal(self, bounds: LiftBounds) -> bool:
         """Return whether two bounds differ only by the margin of `inner`."""
-        if (self.span is None) != (bounds.span is None):
+        none = np.zeros((0, self.lifts.shape[1]))
+        sides, their_sides = (none if part.sides is None else part.sides for part in (self, bounds))
+        if (self.span is None) != (bounds.span is None) or len(sides) != len(their_sides):
             return False
         pairs = [(self.low, bounds.low), (self.high, bounds.high), (1 + (self.span or 0), 1 + (bounds.span or 0))]
-        if self.sides is not None and bounds.sides is not None:
-            if len(self.sides) != len(bounds.sides):
-                return False
-            pairs.append((1 + np.abs(self.sides), 1 + np.abs(bounds.sides)))
+        pairs.append((1 + np.abs(sides), 1 + np.abs(their_sides)))
         return all(bool(np.all(np.abs(a - b) <= _SAME * b)) for a, b in pairs)
 
     def cuts(self) -> Vector:
@@ -142,11 +143,9 @@ class LiftBounds:
         body = Polytope.simplex(self.lifts.shape[1], rows.shape[1], self).add_rows(rows, low, high)
         if distribution is None:
             return body
-        spread = slice(body.size, body.size + len(distribution))
-        return replace(
-            body.add_rows(distribution, np.full(len(distribution), -1.0), np.full(len(distribution), 2.0)),
-            spread=spread,
-        )
+        n_t = len(distribution)
+        free = body.add_rows(distribution, np.full(n_t, -1.0), np.full(n_t, 2.0))
+        return replace(free, spread=slice(body.size, body.size + n_t))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +177,8 @@ class Polytope:
     @classmethod
     def simplex(cls, n: int, n_variables: int, bounds: LiftBounds | None = None) -> Polytope:
         """Return the polytope of all distributions v, with the other variables between 0 and 1."""
-        zeros, ones = np.zeros(n_variables), np.ones(n_variables)
-        return cls(
-            n, (np.arange(n_variables) < n)[None].astype(np.float64), np.ones(1), zeros, ones, slice(0, n), bounds
-        )
+        zeros, ones, row = np.zeros(n_variables), np.ones(n_variables), np.arange(n_variables) < n
+        return cls(n, row[None].astype(np.float64), np.ones(1), zeros, ones, slice(0, n), bounds)
 
     def add_rows(self, rows: Vector, low: Vector, high: Vector) -> Polytope:
         """Return the polytope with low <= rows @ u <= high; each row gets a new slack, so that bases stay valid."""
@@ -215,6 +212,16 @@ class Polytope:
         return self.n_rows * self.size + self.n_rows**3 // _INVERSE + _OVERHEAD
 
     @property
+    def first_work(self) -> int:
+        """Units of effort per program from the slack basis, which takes more pivots if there are more rows."""
+        return self.work * max(1, self.n_rows // _ROWS)
+
+    @property
+    def batch(self) -> int:
+        """Number of programs per batch, so that a batch fits in memory."""
+        return max(1, min(_BATCH, BLOCK_CELLS // self.work))
+
+    @property
     def costs(self) -> Vector:
         """Costs of variables in addition to the prices of letters, shape (size,)."""
         return np.zeros(self.size)
@@ -222,6 +229,11 @@ class Polytope:
     def point_costs(self, v: Vector) -> Vector:
         """Costs at points v, shape (K,)."""
         return np.zeros(len(v))
+
+    def minimise(self, costs: Vector, basis: Codes) -> DualSolution:
+        """Minimise linear costs of all variables, shape (K, size), from starting bases (K, m)."""
+        lower, upper = (np.broadcast_to(side, costs.shape) for side in (self.lower, self.upper))
+        return solve_batch(LinearBatch(self.matrix, self.rhs, lower, upper, costs), basis)
 
     def slack_basis(self, copies: int) -> Codes:
         """Basis of letter 0 and all slacks, repeated, shape (copies, m)."""

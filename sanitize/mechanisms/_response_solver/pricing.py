@@ -10,8 +10,6 @@ import numpy as np
 
 from sanitize._util.arithmetic import basis_inverses, entr, product
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize._util.limits import BLOCK_CELLS
-from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 
 if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
@@ -23,9 +21,6 @@ SHORT_WALK, LONG_WALK = 4, 40
 _FLOORS = 3.5, 11.5  # -log of the least entries of v at which the entropy is linearised
 _STALLED = 1e-10
 _FIRST_SHARE = 0.3  # share of the effort for the first vertices
-# Programs with more rows take more pivots from the slack basis: each _ROWS rows count as one more program.
-_ROWS = 12
-_BATCH = 256  # programs per batch
 _WALK_CELLS = 1 << 18  # entries of the matrices of one batch of walks, which stay in the cache
 _TINY = 1e-11
 
@@ -55,12 +50,12 @@ class Pricer:
 
     def first_vertices(self) -> Vector:
         """Add, for each letter x, a vertex v with as much of x as possible; return H(v)/v(x), a price of x."""
-        n = self.polytope.n
+        n, batch = self.polytope.n, self.polytope.batch
         price = np.full(n, np.inf)
-        for first in range(0, n, self._batch()):
+        for first in range(0, n, batch):
             if first and self.effort.is_used(_FIRST_SHARE):
                 break
-            main = np.arange(first, min(first + self._batch(), n))
+            main = np.arange(first, min(first + batch, n))
             cost = self.rng.random((len(main), n)) * 0.1
             cost[np.arange(len(main)), main] = -2.0
             v, basis, at_upper = self._linear(cost, self.polytope.slack_basis(len(main)))
@@ -72,18 +67,17 @@ class Pricer:
     def from_pool(self, mixture: Mixture, max_steps: int) -> int:
         """Walk from the vertices of a mixture; return the number of columns added."""
         starts = [self.pool.vertices[k] for k in mixture.chosen.tolist() if k in self.pool.vertices]
-        if not starts:
-            return 0
-        return self._walk(mixture.mu, np.array([b for b, _ in starts]), np.array([u for _, u in starts]), max_steps)
+        bases, at_upper = (np.array([start[side] for start in starts]) for side in (0, 1))
+        return self._walk(mixture.mu, bases, at_upper, max_steps) if starts else 0
 
     def from_random(self, mu: Vector, copies: int) -> int:
         """Descend from random points that each emphasise one letter; return the number of columns added."""
-        n, before = self.polytope.n, len(self.pool)
+        n, batch, before = self.polytope.n, self.polytope.batch, len(self.pool)
         mains = np.concatenate([self.rng.permutation(n) for _ in range(copies)])
-        for first in range(0, len(mains), self._batch()):
+        for first in range(0, len(mains), batch):
             if self.effort.is_used():
                 break
-            main = mains[first : first + self._batch()]
+            main = mains[first : first + batch]
             k = np.arange(len(main))
             cost = self.rng.uniform(2, 6, (len(main), 1)) + 3 * self.rng.random((len(main), n)) - mu
             cost[k, main] = -mu[main] - 0.3 * self.rng.integers(0, 2, len(main))
@@ -113,17 +107,11 @@ class Pricer:
             basis[live], at_upper[live] = bases[better], upper[better]
         return self._walk(mu, basis, at_upper, LONG_WALK)
 
-    def _batch(self) -> int:
-        """Number of programs per batch, so that a batch fits in memory."""
-        return max(1, min(_BATCH, BLOCK_CELLS // self.polytope.work))
-
     def _linear(self, cost: Vector, basis: Codes) -> tuple[Vector, Codes, Mask]:
         """Return vertices of Π of least linear costs (K, n), their bases, and a mask of variables at upper bounds."""
         k, n, size = len(cost), self.polytope.n, self.polytope.size
-        self.effort.spend(k * self.polytope.work * max(1, self.polytope.n_rows // _ROWS))
-        padded = np.concatenate([cost, np.zeros((k, size - n))], axis=1)
-        bounds = np.tile(self.polytope.lower, (k, 1)), np.tile(self.polytope.upper, (k, 1))
-        solved = solve_batch(LinearBatch(self.polytope.matrix, self.polytope.rhs, *bounds, padded), basis)
+        self.effort.spend(k * self.polytope.first_work)
+        solved = self.polytope.minimise(np.concatenate([cost, np.zeros((k, size - n))], axis=1), basis)
         return np.maximum(solved.point[:, :n], 0.0), solved.basis, solved.reduced < 0
 
     def _walk(self, mu: Vector, basis: Codes, at_upper: Mask, max_steps: int) -> int:

@@ -79,8 +79,7 @@ class SideKnowledge:
         """Excess of each released symbol's leakage over the budget in its worst case, shape (n_y,)."""
         n_w, n_s, n_x = self.masses.shape
         lifts, p_s = self._lifts(channel.push(self.masses.reshape(-1, n_x)).reshape(n_w, n_s, -1))
-        excesses = [budget.lift_excess(*case) for case in zip(lifts, p_s, strict=True)]
-        return np.max(excesses, axis=0)
+        return np.max([budget.lift_excess(*case) for case in zip(lifts, p_s, strict=True)], axis=0)
 
     def _lifts(self, masses: Vector) -> tuple[Vector, Vector]:
         """Lifts of each case, shape (n_w, n_s, n), and P(s|w); 1 if a case lacks s or the symbol."""

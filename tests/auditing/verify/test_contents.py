@@ -122,8 +122,8 @@ def test_a_summary_that_lies_or_says_more_is_caught(written):
     for packed, words in [
         (b"{", "not JSON"),
         (b'{"mechanism": "of 0.12345678901234567", ' + json.dumps(honest).encode()[1:], "occurs twice"),
-        (json.dumps(honest, indent=3).encode(), "spelt in another way"),
-        (json.dumps(honest).replace("within_b", "within\\u005fb").encode(), "spelt in another way"),
+        (json.dumps(honest, indent=3).encode(), "written in another way"),
+        (json.dumps(honest).replace("within_b", "within\\u005fb").encode(), "written in another way"),
     ]:
         rewrite(target, content, {b"sanitize": packed})
         assert_caught(verified(target), "summary", words)
