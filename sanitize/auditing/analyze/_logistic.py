@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -87,38 +86,95 @@ def logistic(
     # Rows with equal values in all columns of the regression are processed once.
     plain_codes = row_codes(rows, plain_columns).astype(np.int64)
     _, first, counts = np.unique(plain_codes * len(hidden.scores) + hidden.codes, return_index=True, return_counts=True)
-    columns = _columns(rows.take(first), hidden, outcome, names)
-    model = _Model(hidden.scores, hidden.codes[first], counts, columns)
+    model = _Regression(rows.take(first), hidden, first, counts, outcome, names)
     coefficients = model.solve()
     _, slope, outer = model.sums(coefficients)
-    change = columns.back() @ np.linalg.inv(slope)
+    change = model.back() @ np.linalg.inv(slope)
     covariance = change @ outer @ change.T / (model.n - 1)
-    return Estimates(columns.names, columns.back() @ coefficients, (covariance + covariance.T) / 2, model.n, confidence)
+    return Estimates(model.names, model.back() @ coefficients, (covariance + covariance.T) / 2, model.n, confidence)
 
 
-@dataclass(frozen=True)
-class _Model:
-    """Data of a regression: distinct rows, the number of times each occurs, and their columns."""
+class _Block(NamedTuple):
+    """One column as numbers, per row or per cell; NaN for missing values."""
 
-    scores: Vector
-    codes: NDArray[np.int32]
-    counts: NDArray[np.int64]
-    columns: _Columns
+    names: tuple[str, ...]
+    values: Vector  # (n_rows or n_cells, len(names))
+    of_cells: bool
 
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return int(self.counts.sum())
+
+class _Regression:
+    """Data of a regression: distinct rows, with predictors that are shifted and scaled to [-1, 1], and the outcome.
+
+    Parameters
+    ----------
+    rows : Table
+        Distinct rows.
+    hidden : Hidden
+        Columns that went through the channel.
+    first, counts : ndarray of int
+        Position of each distinct row among all rows, and the number of times that it occurs.
+    outcome, predictors : str, sequence of str
+
+    Attributes
+    ----------
+    names : tuple of str
+        The intercept, then the predictors.
+    n : int
+        Number of rows.
+
+    Raises
+    ------
+    InvalidParameter
+        If the outcome does not have two values.
+    """
+
+    def __init__(
+        self,
+        rows: Table,
+        hidden: Hidden,
+        first: NDArray[np.intp],
+        counts: NDArray[np.int64],
+        outcome: str,
+        predictors: Sequence[str],
+    ) -> None:
+        self._scores, self._codes, self._counts, self.n = hidden.scores, hidden.codes[first], counts, int(counts.sum())
+        parts = [_predictor(rows, hidden, name) for name in predictors]
+        self.names = ("(intercept)", *(name for block in parts for name in block.names))
+        finite = [column[np.isfinite(column)] for block in parts for column in block.values.T]
+        ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in finite])
+        self._centre, self._scale = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2
+        self._scale[self._scale == 0] = 1.0  # a column with one value, for which the regression has no solution
+        level, codes = _levels(rows, hidden, outcome)
+        if len(level) != 2:
+            raise InvalidParameter(f"the outcome {outcome!r} must have two values, got {len(level)}; group them first")
+        answers = np.array([0.0, 1.0, np.nan])[codes][:, None]
+        self._blocks = [*parts, _Block((outcome,), answers, outcome in hidden.columns)]
+
+    def back(self) -> Vector:
+        """Matrix (1 + p, 1 + p) from coefficients of scaled predictors to coefficients of the predictors."""
+        matrix = np.diag(np.concatenate([[1.0], 1 / self._scale]))
+        matrix[0, 1:] = -self._centre / self._scale
+        return matrix
+
+    def cell_values(self, cell: int, rows: slice) -> tuple[Vector, Vector, Vector]:
+        """Predictors, outcome and completeness of rows if their hidden columns are in this cell."""
+        n = rows.stop - rows.start
+        parts = [block.values[[cell]] if block.of_cells else block.values[rows] for block in self._blocks]
+        filled = np.concatenate([np.broadcast_to(part, (n, part.shape[1])) for part in parts], axis=1)
+        present = np.isfinite(filled).all(axis=1)
+        filled = np.where(present[:, None], filled, 0.0)
+        design = np.concatenate([np.ones((n, 1)), (filled[:, :-1] - self._centre) / self._scale], axis=1)
+        return design, filled[:, -1], present.astype(float)
 
     def sums(self, coefficients: Vector) -> tuple[Vector, Vector, Vector]:
         """Averages over rows of the score, its negative derivative, and its outer product."""
         p = len(coefficients)
         total, slope, outer = np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
-        for block in blocks(len(self.codes)):
-            codes, counts = self.codes[block], self.counts[block]
+        for block in blocks(len(self._codes)):
+            codes, counts = self._codes[block], self._counts[block]
             by_row = np.zeros((len(codes), p))
-            for cell, score in enumerate(self.scores.T):
-                design, outcome, present = self.columns.cell_values(cell, block)
+            for cell, score in enumerate(self._scores.T):
+                design, outcome, present = self.cell_values(cell, block)
                 weight = score[codes] * present
                 fitted = expit(design @ coefficients)
                 by_row += (weight * (outcome - fitted))[:, None] * design
@@ -129,7 +185,7 @@ class _Model:
 
     def solve(self) -> Vector:
         """Find the root of the mean score by Newton steps, which are halved until the score shrinks."""
-        at = np.zeros(len(self.columns.names))
+        at = np.zeros(len(self.names))
         score, slope, _ = self.sums(at)
         for _ in range(60):
             if np.abs(score).max() <= 1e-9:
@@ -156,74 +212,6 @@ class _Model:
             "this regression has no solution in the release: the noise of the channel outweighs the rows, or the "
             "predictors determine one another or the outcome; take fewer predictors, or more rows"
         )
-
-
-@dataclass(frozen=True)
-class _Block:
-    """One column as numbers, per row or per cell; NaN for missing values."""
-
-    names: tuple[str, ...]
-    values: Vector  # (n_rows or n_cells, len(names))
-    of_cells: bool
-
-    def cell_values(self, cell: int, rows: slice) -> Vector:
-        return self.values[cell][None, :] if self.of_cells else self.values[rows]
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """Predictors, shifted and scaled to [-1, 1], and the outcome.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The intercept, then the predictors.
-    centre, scale : ndarray of shape (p,)
-        Number that is subtracted from each predictor, and the number by which the difference is divided.
-    """
-
-    names: tuple[str, ...]
-    centre: Vector
-    scale: Vector
-    _predictors: tuple[_Block, ...]
-    _outcome: _Block
-
-    def back(self) -> Vector:
-        """Matrix (1 + p, 1 + p) from coefficients of scaled predictors to coefficients of the predictors."""
-        matrix = np.diag(np.concatenate([[1.0], 1 / self.scale]))
-        matrix[0, 1:] = -self.centre / self.scale
-        return matrix
-
-    def cell_values(self, cell: int, rows: slice) -> tuple[Vector, Vector, Vector]:
-        """Predictors, outcome and completeness of rows if their hidden columns are in this cell."""
-        n = rows.stop - rows.start
-        parts = [block.cell_values(cell, rows) for block in (*self._predictors, self._outcome)]
-        filled = np.concatenate([np.broadcast_to(part, (n, part.shape[1])) for part in parts], axis=1)
-        present = np.isfinite(filled).all(axis=1)
-        filled = np.where(present[:, None], filled, 0.0)
-        design = np.concatenate([np.ones((n, 1)), (filled[:, :-1] - self.centre) / self.scale], axis=1)
-        return design, filled[:, -1], present.astype(float)
-
-
-def _columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequence[str]) -> _Columns:
-    """Prepare the columns of a regression.
-
-    Raises
-    ------
-    InvalidParameter
-        If the outcome does not have two values.
-    """
-    parts = [_predictor(rows, hidden, name) for name in predictors]
-    names = ("(intercept)", *(name for block in parts for name in block.names))
-    finite = [column[np.isfinite(column)] for block in parts for column in block.values.T]
-    ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in finite])
-    scale = (ends[:, 1] - ends[:, 0]) / 2
-    scale[scale == 0] = 1.0  # a column with one value, for which the regression has no solution
-    level, codes = _levels(rows, hidden, outcome)
-    if len(level) != 2:
-        raise InvalidParameter(f"the outcome {outcome!r} must have two values, got {len(level)}; group them first")
-    two = _Block((outcome,), np.array([0.0, 1.0, np.nan])[codes][:, None], outcome in hidden.columns)
-    return _Columns(names, ends.mean(axis=1), scale, tuple(parts), two)
 
 
 def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64]]:

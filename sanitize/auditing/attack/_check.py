@@ -173,16 +173,8 @@ def check(
             "sensitive holds symbols that are not in the report: give the report's sensitive columns, "
             f"{', '.join(report.sensitive)}, for the rows that the report was made for"
         )
-    attack = infer(
-        table,
-        sensitive,
-        estimator=estimator,
-        columns=columns,
-        rows=rows,
-        cv=cv,
-        clusters=clusters,
-        random_state=random_state,
-    )
+    folds: dict[str, Any] = {"cv": cv, "clusters": clusters, "random_state": random_state}
+    attack = infer(table, sensitive, estimator=estimator, columns=columns, rows=rows, **folds)
     share = false_alarm / 3  # false-alarm rate of each of three tests
     excess = _excess(joint, table, place[codes], share)
     best, allowed = bayes(joint).accuracy, mutual_information(joint) + attack.bias

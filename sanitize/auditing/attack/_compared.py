@@ -200,9 +200,8 @@ def _ranks(numbers: list[Vector]) -> list[NDArray[np.int32]] | None:
     return ranks
 
 
-@dataclass(frozen=True, eq=False)
 class ComparedTables:
-    """Tables of the release, of people in the data and of people outside it, with comparable columns.
+    """Tables of the release, of people in the data and of people outside it (or None), with comparable columns.
 
     Attributes
     ----------
@@ -219,19 +218,9 @@ class ComparedTables:
         Number of rows of the release, of people in the data, and of outsiders.
     """
 
-    columns: tuple[Column, ...]
-    secrets: tuple[Column, ...]
-    secret: list[Codes]
-    n_secrets: int
-    is_printed: bool
-    left_out: dict[str, str]
-    n: tuple[int, int, int]
-
-    @classmethod
-    def read(
-        cls, released: Any, source: Any, outsiders: Any, sensitive: Sequence[str], public: Sequence[str] | None
-    ) -> ComparedTables:
-        """Read the tables of the release, the people and the outsiders (or None) into comparable columns."""
+    def __init__(
+        self, released: Any, source: Any, outsiders: Any, sensitive: Sequence[str], public: Sequence[str] | None
+    ) -> None:
         printed, people = Table.from_native(released), Table.from_native(source)
         non_members = None if outsiders is None else Table.from_native(outsiders)
         tables = (printed, people, non_members)
@@ -242,25 +231,23 @@ class ComparedTables:
         shared = [name for name in names if public is not None or name in people.names]
         _check_roles(shared, sensitive, tables)
         by_name = {name: Column.from_tables(name, tables) for name in shared}
-        columns = tuple(column for column in by_name.values() if column is not None)
-        if not columns:
+        self.columns = tuple(column for column in by_name.values() if column is not None)
+        if not self.columns:
             raise ColumnError(
                 "no column of the release can be compared with the raw table; name columns that both have"
             )
         printed_secrets = [Column.from_tables(name, tables) if name in printed.names else None for name in sensitive]
-        secrets = tuple(column for column in printed_secrets if column is not None and column.fits is None)
-        is_printed = len(secrets) == len(printed_secrets)
+        self.secrets = tuple(column for column in printed_secrets if column is not None and column.fits is None)
+        self.is_printed = len(self.secrets) == len(printed_secrets)
         # If the release lacks a sensitive column, the raw table takes its place, but the attacks do not use these
         # codes.
-        secret_columns = (
-            secrets if is_printed else [Column.from_tables(name, (people, people, non_members)) for name in sensitive]
-        )
-        secret, n_secrets = _symbols([column for column in secret_columns if column is not None])
+        raw_tables = (people, people, non_members)
+        known = self.secrets if self.is_printed else [Column.from_tables(name, raw_tables) for name in sensitive]
+        self.secret, self.n_secrets = _symbols([column for column in known if column is not None])
         odd = "written in other values than those of the raw table, and not as intervals or sets of them"
         lost = [name for name in names if by_name.get(name) is None]
-        left_out = {name: odd if name in by_name else "not in the raw table" for name in lost}
-        n = (printed.n_rows, people.n_rows, 0 if non_members is None else non_members.n_rows)
-        return cls(columns, secrets, secret, n_secrets, is_printed, left_out, n)
+        self.left_out = {name: odd if name in by_name else "not in the raw table" for name in lost}
+        self.n = (printed.n_rows, people.n_rows, 0 if non_members is None else non_members.n_rows)
 
     def refuse_insiders(self) -> None:
         """Refuse outsiders who are rows of the raw table, because findings about people would apply to them too."""

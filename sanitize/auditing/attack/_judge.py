@@ -138,7 +138,7 @@ def judge(
             raise InvalidParameter(
                 "at_most needs rows in the order of the raw table: give rows='keep' if they are, or drop at_most"
             )
-    tables = ComparedTables.read(released, source, outsiders, names, public)
+    tables = ComparedTables(released, source, outsiders, names, public)
     if half is not None:
         compared = [column.name for column in tables.columns]
         require_columns(compared, half, "half")
@@ -156,13 +156,13 @@ def judge(
     cast = Cast.choose(tables, seed)
 
     def make_scene(release: Any, **more: Any) -> Scene:
-        return cast.scene(ComparedTables.read(release, source, outsiders, names, public), half=half, **more)
+        return cast.scene(ComparedTables(release, source, outsiders, names, public), half=half, **more)
 
     before = None if earlier is None else make_scene(earlier)
-    shadow_releaser = (
-        None if releaser is None or not n_outsiders else cast.releaser(releaser, source, outsiders, make_scene)
-    )
-    scene = cast.scene(tables, half=half, earlier=before, release_again=shadow_releaser)
+    release_again = None
+    if releaser is not None and n_outsiders:
+        release_again = cast.releaser(releaser, source, outsiders, make_scene)
+    scene = cast.scene(tables, half=half, earlier=before, release_again=release_again)
     level = 1 - confidence if at_most is None else (1 - confidence) / 2
     return Judgement(
         results=try_attacks(scene, cast, (*FAMILY, *attacks), level, excess),
@@ -202,9 +202,8 @@ def _lift_of_groups(released: Any, tables: ComparedTables, level: float, rng: np
         return None
     secrets = Secrets(codes.astype(np.int32), None, tables.n_secrets)
     with threads_for(None):
-        distribution = predict(
-            None, table_features(Table.from_native(released), None, with_position=True), secrets, *halves
-        )
+        features = table_features(Table.from_native(released), None, with_position=True)
+        distribution = predict(None, features, secrets, *halves)
     truth = codes[halves[1]]
     sizes = sorted({max(_FEWEST, int(share * len(truth))) for share in _GROUPS})
     tests = tables.n_secrets * len(sizes)

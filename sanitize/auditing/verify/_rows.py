@@ -6,7 +6,6 @@ These checks can refute a release but cannot prove it, because rows that were no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,25 +38,18 @@ _TESTS = 2  # the tests share the false-alarm rate
 _ROWS = 1 << 18
 
 
-@dataclass(frozen=True, eq=False)
 class _Kinds:
-    """Kinds of symbols: each frequent symbol is a kind, and all rare symbols are one kind."""
+    """Kinds of symbols, from their frequencies: each frequent symbol is a kind, and all rare symbols are one kind."""
 
-    kinds: NDArray[np.uint8]
-    n: int
-
-    @classmethod
-    def from_counts(cls, counts: NDArray[np.int64]) -> _Kinds:
-        """Build the kinds from the frequency of each symbol."""
-        n = len(counts)
-        kinds = np.full(n + 1, min(n, MOST_SYMBOLS - 1), np.uint8)  # the first entry is for the code -1
+    def __init__(self, counts: NDArray[np.int64]) -> None:
+        self.n = min(len(counts), MOST_SYMBOLS - 1) + 1
+        self._kinds = np.full(len(counts) + 1, self.n - 1, np.uint8)  # the first entry is for the code -1
         frequent = np.argsort(-counts, kind="stable")[: MOST_SYMBOLS - 1]
-        kinds[frequent + 1] = np.arange(len(frequent))
-        return cls(kinds, min(n, MOST_SYMBOLS - 1) + 1)
+        self._kinds[frequent + 1] = np.arange(len(frequent))
 
     def row_kinds(self, codes: Codes) -> NDArray[np.uint8]:
         """Return the kind of each row's symbol."""
-        return take_answers(self.kinds, codes + 1)
+        return take_answers(self._kinds, codes + 1)
 
 
 class OrderTally:
@@ -78,7 +70,7 @@ class OrderTally:
 
     def __init__(self, n: int, y_counts: NDArray[np.int64], source_counts: Sequence[NDArray[np.int64]]) -> None:
         self._order, self._row = SymbolOrder(n), 0
-        self._printed, *self._sources = (_Kinds.from_counts(counts) for counts in (y_counts, *source_counts))
+        self._printed, *self._sources = (_Kinds(counts) for counts in (y_counts, *source_counts))
         self._tables = [np.zeros((kinds.n, self._printed.n), np.int64) for kinds in self._sources]
 
     def add(self, y: Codes, source_codes: Sequence[Codes]) -> None:

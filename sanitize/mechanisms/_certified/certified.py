@@ -94,9 +94,9 @@ def certified_random_response(
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
-    lift_budget, power = _power_model(joint, design, fresh, budget, confidence, noise, MOST_PAIRED)
-    symbols = candidates(members, profiles, power)
-    passed = certified_symbols(symbols, joint, design, fresh, lift_budget, confidence, noise)
+    tests = _Tests(joint, design, fresh, budget, confidence, noise, MOST_PAIRED)
+    symbols = candidates(members, profiles, tests.power)
+    passed = tests.passed(symbols)
     symbols = sparse.csr_array(
         sparse.vstack([sparse.csr_array(np.ones((1, len(joint.public)))), symbols[np.flatnonzero(passed)]])
     )
@@ -106,51 +106,50 @@ def certified_random_response(
     total = np.asarray(mass.sum(axis=0)).ravel()
     posteriors = sparse.csc_array(mass.multiply(1 / total[None, :]))
     posteriors.sort_indices()
-    return response_channel(joint, lift_budget, posteriors, total * amount[used]).with_optimality(HEURISTIC)
+    return response_channel(joint, tests.budget, posteriors, total * amount[used]).with_optimality(HEURISTIC)
 
 
-def certified_symbols(
-    symbols: sparse.csr_array,
-    joint: JointDistribution,
-    design: NDArray[np.int64],
-    fresh: NDArray[np.int64],
-    budget: LiftBudget,
-    confidence: float,
-    noise: Noise | None = None,
-) -> Mask:
-    """Return a mask of the symbols (k, n_cells) that fresh rows and the frequencies prove to be within the budget."""
-    for_prior = 0.05  # share of the error probability for the bounds of P(s)
-    error = 1 - check_confidence(confidence)
-    share = error * for_prior / len(design)
-    if noise is not None:
-        prior = shares_within(fresh.sum(axis=1), row_total(fresh, noise), noise, fresh.shape[1], share)
-    else:
-        prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
-    passed = Evidence(symbols, design, fresh, error * (1 - for_prior), noise).proves(budget, prior)
-    # The budget must also hold for the frequencies of all rows, with a small margin for rounding.
-    mass = np.asarray((symbols @ joint.pmf.T).T)
-    return passed & ~(budget.lift_excess(mass / joint.p_s[:, None] / mass.sum(axis=0), joint.p_s) > -1e-9)
+class _Tests:
+    """Tests of symbols on fresh rows, with the budget that they prove and a model of their power."""
 
+    def __init__(
+        self,
+        joint: JointDistribution,
+        design: NDArray[np.int64],
+        fresh: NDArray[np.int64],
+        budget: Budget | float,
+        confidence: float,
+        noise: Noise | None,
+        most_cells: int,
+    ) -> None:
+        shape = joint.pmf.shape
+        if design.shape != shape or fresh.shape != shape:
+            raise InvalidParameter(
+                f"design and fresh must have the shape {shape} of joint, got {design.shape} and {fresh.shape}"
+            )
+        if shape[1] > most_cells:
+            raise InvalidParameter(
+                f"confidence= takes at most {most_cells} cells, got {shape[1]}; lower n_classes or merge cells"
+            )
+        self.joint, self.design, self.fresh, self.noise = joint, design, fresh, noise
+        self.budget, self.error = as_lift_budget(as_budget(budget, joint)), 1 - check_confidence(confidence)
+        variance = noise.variance if noise else 0.0
+        self.power = PowerModel.from_counts(design, row_total(fresh, noise), self.budget, confidence, variance)
 
-def _power_model(
-    joint: JointDistribution,
-    design: NDArray[np.int64],
-    fresh: NDArray[np.int64],
-    budget: Budget | float,
-    confidence: float,
-    noise: Noise | None,
-    most_cells: int,
-) -> tuple[LiftBudget, PowerModel]:
-    """Return the lift budget and the model of tests; refuse too many cells, and counts that do not match the cells."""
-    lift_budget, k = as_lift_budget(as_budget(budget, joint)), joint.pmf.shape[1]
-    if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
-        raise InvalidParameter(
-            f"design and fresh must have the shape {joint.pmf.shape} of joint, got {design.shape} and {fresh.shape}"
-        )
-    if k > most_cells:
-        raise InvalidParameter(f"confidence= takes at most {most_cells} cells, got {k}; lower n_classes or merge cells")
-    variance = noise.variance if noise else 0.0
-    return lift_budget, PowerModel.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
+    def passed(self, symbols: sparse.csr_array) -> Mask:
+        """Return a mask of the symbols (k, n_cells) that fresh rows and the frequencies prove to be in the budget."""
+        joint, design, fresh, noise = self.joint, self.design, self.fresh, self.noise
+        for_prior = 0.05  # share of the error probability for the bounds of P(s)
+        share = self.error * for_prior / len(design)
+        if noise is not None:
+            prior = shares_within(fresh.sum(axis=1), row_total(fresh, noise), noise, fresh.shape[1], share)
+        else:
+            prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
+        proved = Evidence(symbols, design, fresh, self.error * (1 - for_prior), noise).proves(self.budget, prior)
+        # The budget must also hold for the frequencies of all rows, with a small margin for rounding.
+        mass = np.asarray((symbols @ joint.pmf.T).T)
+        excess = self.budget.lift_excess(mass / joint.p_s[:, None] / mass.sum(axis=0), joint.p_s)
+        return proved & ~(excess > -1e-9)
 
 
 def as_lift_budget(budget: Budget) -> LiftBudget:
@@ -223,9 +222,7 @@ def certified_merging(
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
-    lift_budget, power = _power_model(joint, design, fresh, budget, confidence, noise, MOST_MERGED)
-    agglomeration = agglomerate(profiles.coarser(LOSS_STEPS), power)
-    symbols = sparse.csr_array(agglomeration.blocks.astype(np.float64))
-    passed = certified_symbols(symbols, joint, design, fresh, lift_budget, confidence, noise)
-    labels = agglomeration.finest(passed)
+    tests = _Tests(joint, design, fresh, budget, confidence, noise, MOST_MERGED)
+    agglomeration = agglomerate(profiles.coarser(LOSS_STEPS), tests.power)
+    labels = agglomeration.finest(tests.passed(sparse.csr_array(agglomeration.blocks.astype(np.float64))))
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels)).with_optimality(HEURISTIC)

@@ -41,7 +41,7 @@ def found(judgement) -> dict:
 
 def cast(released, table, others, seed=0):
     """A scene of mixed targets, and which of them are people in the data."""
-    tables = ComparedTables.read(released, table, others, ["secret"], None)
+    tables = ComparedTables(released, table, others, ["secret"], None)
     chosen = Cast.choose(tables, seed)
     return chosen.scene(tables), chosen.is_person
 
@@ -58,7 +58,7 @@ def test_copies_are_what_loops_over_rows_find():
     released = pd.concat([bootstrap(table)[:60], apart(table)[:100]]).drop(columns="secret")
     columns = list(released.columns)
     results = found(judge(released, table, outsiders=others, sensitive="secret", random_state=5))
-    chosen = Cast.choose(ComparedTables.read(released, table, others, ["secret"], None), 5)
+    chosen = Cast.choose(ComparedTables(released, table, others, ["secret"], None), 5)
     printed = rows_of(released, slice(None), columns)
     sides = [rows_of(whole, rows, columns) for whole, rows in zip((table, others), chosen.targets, strict=True)]
     both = [row for side in sides for row in side]
@@ -89,7 +89,7 @@ def test_the_nearest_row_is_what_loops_over_rows_find(half):
     table, others = drawn(30), drawn(15)
     released = pd.concat([table[::2], drawn(10)]).reset_index(drop=True)
     columns = [f"x{j}" for j in range(5)] + ["c", "d"]
-    tables = ComparedTables.read(released, table, others, ["secret"], None)
+    tables = ComparedTables(released, table, others, ["secret"], None)
     chosen = Cast.choose(tables, 2)
     scene = chosen.scene(tables, half=half)
     neighbours, known = scene.neighbours, [scene.columns[j].name for j in scene.search.side_columns]
@@ -152,7 +152,7 @@ def test_a_half_names_some_of_the_columns(half, words):
 def test_a_missing_number_is_as_far_from_any_other_as_two_categories_are():
     released = pd.DataFrame({"x": [None, 5.0, None, 9.0], "c": list("abab"), "s": [1, 0, 1, 0]})
     people = pd.DataFrame({"x": [5.0, None], "c": ["a", "b"], "s": [0, 1]})
-    columns = ComparedTables.read(released, people, None, ["s"], None).columns
+    columns = ComparedTables(released, people, None, ["s"], None).columns
     search = Search(columns, None, 2, 0)
     for target, wanted in ((0, {APART, 0, APART // 2}), (1, {0, APART})):
         out = np.empty(len(search._released[0]), np.int32)
@@ -201,10 +201,10 @@ def test_no_attack_learns_who_is_in_the_data():
     table, others = split(1, 300, 5)
     table = table[:100]
     released = bootstrap(table)
-    tables = ComparedTables.read(released, table, others, ["secret"], None)
+    tables = ComparedTables(released, table, others, ["secret"], None)
     chosen = Cast.choose(tables, 0)
     n = len(chosen.targets[0])
-    swapped = ComparedTables.read(released, others, table, ["secret"], None)
+    swapped = ComparedTables(released, others, table, ["secret"], None)
     there = chosen.scene(tables)
     back = Cast(chosen.targets[::-1], (chosen.order + n) % (2 * n), chosen.non_targets, 0).scene(swapped)
     for attack in FAMILY:

@@ -25,23 +25,8 @@ from sanitize.auditing.attack._family.promised import (
     SingleCopies,
 )
 
-FAMILY = (
-    Copies(),
-    SingleCopies(),
-    Linkability(),
-    RestOfRecord(),
-    KnownColumns(),
-    AllColumns(),
-    Classifier(),
-    LinearReconstruction(),
-    SinglingOut(),
-    NearestRow(),
-    CalibratedNearestRow(),
-    Neighbourhood(),
-    ValueDensity(),
-    RarePairs(),
-    PairDensity(),
-    TreeDensity(),
-    Differencing(),
-    ShadowReleases(),
-)
+_COPIES = (Copies(), SingleCopies(), Linkability(), RestOfRecord())
+_INFERENCE = (KnownColumns(), AllColumns(), Classifier(), LinearReconstruction())
+_DISTANCES = (SinglingOut(), NearestRow(), CalibratedNearestRow(), Neighbourhood())
+_DENSITIES = (ValueDensity(), RarePairs(), PairDensity(), TreeDensity())
+FAMILY = (*_COPIES, *_INFERENCE, *_DISTANCES, *_DENSITIES, Differencing(), ShadowReleases())

@@ -47,9 +47,9 @@ class SinglingOut(Attack):
         """Choose sets of columns: the most identifying ones, and random ones."""
         n, size = len(scene.columns), min(_DESCRIBED, len(scene.columns))
         most = max(_FEWEST_CHOICES, min(_MOST_CHOICES, _DESCRIBED_ROWS // sum(scene.n[:2])))
-        rng, telling = scene.rng(self.title), scene.search.side_columns[:size]
+        rng = scene.rng(self.title)
         drawn = [rng.choice(n, size, replace=False).tolist() for _ in range(min(most, 2 * comb(n, size)) - 1)]
-        return [telling, *drawn]
+        return [scene.search.side_columns[:size], *drawn]
 
 
 class NearestRow(Attack):
@@ -119,9 +119,8 @@ class RarePairs(Attack):
     def score(self, scene: Scene) -> Vector:
         """Return the largest surprise of a pair, about minus the log of its expected count under independence."""
         columns = scene.columns[:_PAIR_COLUMNS]
-        frequencies = [
-            (released + 0.5)[place] for place, released, _ in (scene.combinations([column]) for column in columns)
-        ]
+        singles = (scene.combinations([column]) for column in columns)
+        frequencies = [(released + 0.5)[place] for place, released, _ in singles]
         best = np.zeros(scene.n[TARGETS])
         for i, j in combinations(range(len(columns)), 2):
             place, released, targets = scene.combinations([columns[i], columns[j]])
@@ -190,11 +189,10 @@ class PairDensity(Attack):
         released, targets, sizes = scene_levels(scene, _PAIR_LEVELS)
         total = np.zeros(len(targets))
         for i, j in combinations(range(len(sizes)), 2):
-            place, released_place = targets[:, i] * sizes[j] + targets[:, j], released[:, i] * sizes[j] + released[:, j]
-            counts, expected = (np.bincount(code, minlength=sizes[i] * sizes[j]) for code in (released_place, place))
-            total += np.log(counts[place] / len(released_place) + 1 / len(released_place)) - np.log(
-                expected[place] / len(place) + 1 / len(released_place)
-            )
+            places = [rows[:, i] * sizes[j] + rows[:, j] for rows in (released, targets)]
+            shares = [np.bincount(place, minlength=sizes[i] * sizes[j])[places[1]] / len(place) for place in places]
+            of_release, expected = (np.log(share + 1 / len(released)) for share in shares)
+            total += of_release - expected
         return total
 
 

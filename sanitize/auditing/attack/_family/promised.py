@@ -109,15 +109,9 @@ def learn_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | No
             parts.append(indicators(np.concatenate([usual[side][rows] for side, rows in pieces])))
     matrix = np.concatenate(parts, axis=1)
     secrets = Secrets(secret.astype(np.int32), None, scene.n_secrets)
-    rows = np.arange(len(matrix))
+    features = Features(matrix, np.zeros(len(matrix), np.int64), ())
     with threads_for(None):
-        beliefs = predict(
-            None,
-            Features(matrix, np.zeros(len(matrix), np.int64), ()),
-            secrets,
-            rows[: len(chosen)],
-            rows[len(chosen) :],
-        )
+        beliefs = predict(None, features, secrets, *np.split(np.arange(len(matrix)), [len(chosen)]))
     return scene.ranking_chance(beliefs)
 
 
