@@ -125,7 +125,7 @@ def open_release(
     strange = int((codes < 0).sum())
     if strange:
         raise ColumnError(
-            f"{strange} of {len(codes)} rows hold values of {', '.join(printed)} that this channel does not write: "
+            f"{strange} of {len(codes)} rows have values of {', '.join(printed)} that this channel does not release: "
             "take the channel of this release, and convert numbers that were drawn inside bins back to these bins",
             printed[0],
         )

@@ -79,11 +79,8 @@ class Estimates:
         width = max([*map(len, self.names), 8])
         head = f"{'':<{width}}  estimate  std. error  {f'{self.confidence:.4g}':>6} interval"
         rows = zip(self.names, self.estimate, self.standard_error, self.low, self.high, strict=True)
-        lines = [
-            f"{name:<{width}}  {value:>8.4g}  {error:>10.2g}  [{low:.4g}, {high:.4g}]"
-            for name, value, error, low, high in rows
-        ]
-        return "\n".join([head, *lines])
+        form = f"{{:<{width}}}  {{:>8.4g}}  {{:>10.2g}}  [{{:.4g}}, {{:.4g}}]"
+        return "\n".join([head, *(form.format(*row) for row in rows)])
 
 
 def table(

@@ -74,10 +74,9 @@ class BayesAttack(Told):
         names = ("accuracy", "prior_accuracy", "advantage", "log_loss", "prior_log_loss", "information")
         values: dict[str, Any] = {"attack": "bayes", "columns": list(self.columns)}
         values |= {name: getattr(self, name) for name in names} | {"summary": list(self.summary)}
-        values["groups"] = [
-            {"accuracy": float(a), "prior_accuracy": float(b), "information": float(c)}
-            for a, b, c in zip(self.group_accuracy, self.prior_group_accuracy, self.group_information, strict=True)
-        ]
+        groups = np.stack([self.group_accuracy, self.prior_group_accuracy, self.group_information], axis=1)
+        keys = ("accuracy", "prior_accuracy", "information")
+        values["groups"] = [dict(zip(keys, group, strict=True)) for group in groups.tolist()]
         return spell_infinities(values)
 
 

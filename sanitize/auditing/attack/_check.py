@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import rel_entr
 
-from sanitize._util.checks import Vector
+from sanitize._util.checks import Vector, check_number
 from sanitize._util.formatting import Told, figure, percent, spell_infinities
 from sanitize.auditing.attack._bayes import bayes
 from sanitize.auditing.attack._infer import infer
@@ -161,8 +161,7 @@ def check(
     >>> sz.auditing.attack.check(report, df[["class", "sex"]], df["survived"]).verdict  # nothing was sanitized
     'exceeds'
     """
-    if not 0 < false_alarm < 1:
-        raise InvalidParameter(f"false_alarm must be between 0 and 1, got {false_alarm!r}")
+    check_number("false_alarm", false_alarm, "lie between 0 and 1", lambda value: 0 < value < 1)
     table = Table.from_native(released)
     joint = report._after
     symbols, codes = sensitive_codes(sensitive, table.n_rows)
@@ -170,7 +169,7 @@ def check(
     place = np.array([codes_by_symbol.get(symbol, -1) for symbol in symbols.symbols], np.int32)
     if (place < 0).any():
         raise InvalidParameter(
-            "sensitive holds symbols that are not in the report: give the report's sensitive columns, "
+            "sensitive contains values that are not in the report: give the report's sensitive columns, "
             f"{', '.join(report.sensitive)}, for the rows that the report was made for"
         )
     folds: dict[str, Any] = {"cv": cv, "clusters": clusters, "random_state": random_state}

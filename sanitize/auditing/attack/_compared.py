@@ -233,9 +233,7 @@ class ComparedTables:
         by_name = {name: Column.from_tables(name, tables) for name in shared}
         self.columns = tuple(column for column in by_name.values() if column is not None)
         if not self.columns:
-            raise ColumnError(
-                "no column of the release can be compared with the raw table; name columns that both have"
-            )
+            raise ColumnError("no column of the release is comparable with the raw table; name columns that both have")
         printed_secrets = [Column.from_tables(name, tables) if name in printed.names else None for name in sensitive]
         self.secrets = tuple(column for column in printed_secrets if column is not None and column.fits is None)
         self.is_printed = len(self.secrets) == len(printed_secrets)
@@ -268,9 +266,8 @@ def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequen
     """Refuse overlapping roles, and columns missing from a table that needs them."""
     if not sensitive:
         raise InvalidParameter("sensitive must name at least one column")
-    overlap = next((name for name in public if name in sensitive), None)
-    if overlap is not None:
-        raise InvalidParameter(f"column {overlap!r} is both sensitive and public; choose one")
+    if both := [name for name in public if name in sensitive]:
+        raise InvalidParameter(f"column {both[0]!r} is both sensitive and public; choose one")
     for place, table in enumerate(tables):
         if table is not None:
             require_columns(table.names, [*public, *(sensitive if place != RELEASED else ())], _NAMES[place])

@@ -127,28 +127,18 @@ def leave_one_out(
     counts = np.bincount(seen.cells * n_s + codes, minlength=seen.n_cells * n_s).reshape(seen.n_cells, n_s)
     gains = _gains(counts)
     gain = float((counts * gains).sum()) / n
-    spread = float((counts * np.square(gains - gain)).sum()) / (n - 1)
-    error = math.sqrt(spread / n)
+    error = math.sqrt(float((counts * np.square(gains - gain)).sum()) / (n - 1) / n)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    return LeaveOneOut(
-        gain=gain,
-        standard_error=error,
-        interval=(gain - z * error, gain + z * error),
-        plug_in=entropy(counts.sum(axis=0) / n) + entropy(counts.sum(axis=1) / n) - entropy(counts / n),
-        bias=math.log((n - 1 + n_s) / n),
-        columns=seen.columns,
-        confidence=confidence,
-        n_rows=n,
-        n_tuples=seen.n_cells,
-    )
+    interval = (gain - z * error, gain + z * error)
+    plug_in = entropy(counts.sum(axis=0) / n) + entropy(counts.sum(axis=1) / n) - entropy(counts / n)
+    bias = math.log((n - 1 + n_s) / n)
+    return LeaveOneOut(gain, error, interval, plug_in, bias, seen.columns, confidence, n, seen.n_cells)
 
 
 def _gains(counts: NDArray[np.int64]) -> Vector:
     """Reduction of log-loss for a row with tuple y and symbol s, shape (n_y, n_s); 0 if there is no such row."""
     n, n_s = int(counts.sum()), counts.shape[1]
     constant = counts.sum(axis=0) / (n - 1 + n_s)  # minus the row left out, plus 1 added to each symbol
-    strength = n_s / 2
-    remaining = counts.sum(axis=1, keepdims=True) - 1
+    strength, remaining = n_s / 2, counts.sum(axis=1, keepdims=True) - 1
     guess = (np.maximum(counts - 1, 0) + strength * constant) / (remaining + strength)
-    occurs = counts > 0
-    return np.log(guess / constant, out=np.zeros(counts.shape), where=occurs)
+    return np.log(guess / constant, out=np.zeros(counts.shape), where=counts > 0)

@@ -140,7 +140,7 @@ def link(
             raise ColumnError(f"the {what} table has no rows")
         if (codes < 0).any():
             raise ColumnError(
-                f"the {what} table holds symbols that the channel does not know; if columns were binned, give the "
+                f"the {what} table contains symbols that the channel does not know; if columns were binned, give the "
                 "table with intervals instead of numbers"
             )
     hers = raw if known is None else Table.from_native(known)

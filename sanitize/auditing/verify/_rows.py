@@ -89,10 +89,8 @@ class OrderTally:
     def strongest_sign(self, false_alarm: float) -> tuple[float, str]:
         """Least log probability under shuffling of a sign of order, and its description; (0, "") without a sign."""
         rate = math.log(false_alarm / (1 + len(self._tables)))
-        signs = [
-            (finding.log_chance, f"symbols reveal their places {finding.where}")
-            for finding in self._order.findings(rate)
-        ]
+        findings = self._order.findings(rate)
+        signs = [(found.log_chance, f"symbols reveal their places {found.where}") for found in findings]
         for table in self._tables:
             log_chance = float(log_cells(table).min(initial=0.0)) + math.log(table.size)
             if log_chance < rate:
@@ -122,7 +120,6 @@ def check_rows(
         Largest chance that an honest release fails any of the checks.
     """
     reader, channel = PrintedSymbols(release), release.channel
-
     blocks = read_once(lambda: map(reader.codes, release_batches(source, released, release)), channel.n_outputs)
     y_counts, unknown = np.zeros(channel.n_outputs, np.int64), 0
     for y in blocks():

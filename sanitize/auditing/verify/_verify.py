@@ -74,10 +74,10 @@ def redraw(
         if isinstance(designer, SavedRelease):
             prepared = designer.prepare(first, rows, key=receipt.key.key)
             appended = prepared.report
-            report, standing = appended.held_out, "over its budget on the source"
-            if appended.ok:
-                no_secrets = "the raw table has no sensitive columns to measure it on"
-                standing = no_secrets if report is None else "within its budget on the source"
+            report = appended.held_out
+            standing = f"{'within' if appended.ok else 'over'} its budget on the source"
+            if appended.ok and report is None:
+                standing = "the raw table has no sensitive columns to measure it on"
             check = Check("design", appended.ok, f"{appended.saved.mechanism}, as it was saved; {standing}")
         else:
             channel, classes = receipt.channel, receipt.classes
@@ -92,7 +92,13 @@ def redraw(
             return report, [*checks, Check.success("rows", f"{same}, every byte as it is released")]
         with open_source(describe_release(place.path)) as drawn:
             fault = _difference(drawn, released)
-        return report, [*checks, *_other_bytes(fault, same, receipt.other_versions)]
+        versions = receipt.other_versions
+        if fault:
+            return report, [*checks, Check.failure("rows", f"{fault} (made with {versions})" if versions else fault)]
+        form = "the bytes differ from those that this library writes for these rows, and may contain something else"
+        if versions:
+            form += f"; it was made with {versions}: write it again with those versions, or release anew"
+        return report, [*checks, Check.success("rows", same), Check.failure("form", form)]
 
 
 def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
@@ -135,16 +141,6 @@ def _receipt_check(
         "in the ledger" if book else "",
     ]
     return Check("receipt", not fault, fault or ", ".join(filter(None, good)))
-
-
-def _other_bytes(fault: str, same: str, versions: str) -> list[Check]:
-    """Return the checks of a release whose bytes differ from the drawn ones because its rows or its form differ."""
-    if fault:
-        return [Check.failure("rows", f"{fault} (made with {versions})" if versions else fault)]
-    detail = "the bytes differ from those that this library writes for these rows, and may carry something else"
-    if versions:
-        detail += f"; it was made with {versions}: write it again with those versions, or release anew"
-    return [Check.success("rows", same), Check.failure("form", detail)]
 
 
 def _difference(drawn: Source, released: Source) -> str:
@@ -330,14 +326,10 @@ def _check_without_receipt(
             *form_checks(written, json.loads(release_footer(designer.report_, rows))),
         ]
         if release.classes is not None:
+            columns = [column for column in release.classes.columns if column.name not in release.layout.keep]
             with open_source(describe_release(written.root), designer.numbers) as typed:
-                strange = [
-                    column.name
-                    for batch in release_batches(table, typed, release)
-                    for column in release.classes.columns
-                    if column.name not in release.layout.keep
-                    and not column.may_print(as_arrow(batch[column.name], column.name))
-                ]
+                pairs = ((batch, column) for batch in release_batches(table, typed, release) for column in columns)
+                strange = [c.name for batch, c in pairs if not c.may_print(as_arrow(batch[c.name], c.name))]
             # The frequencies of a model's rows are not known, so only their values are checked.
             fault = f"column {strange[0]!r} holds values that its model cannot write" if strange else ""
             good = "only values that the model can write; rows of a model cannot be traced"
@@ -360,7 +352,7 @@ def _columns(table: Source, written: Source, release: FittedRelease) -> Check:
     is_csv = isinstance(written, CsvSource)
     found_types = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}
     if len(found_types) < len(written.schema.names):
-        return Check.failure("columns", "a released column is there twice")
+        return Check.failure("columns", "two released columns have the same name")
     differences = (
         (set(found_types) - set(wanted), "should not be there"),
         (set(wanted) - set(found_types), "should be"),

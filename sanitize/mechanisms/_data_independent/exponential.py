@@ -159,17 +159,16 @@ def exponential_channel(
 
 def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> Codes:
     """Rank of each output by its distance from each input, shape (n, k); every row is a permutation."""
-    if isinstance(distance, str):
-        if distance not in ("line", "circle"):
-            raise InvalidParameter(f"distance must be 'line', 'circle' or a matrix (n, k), got {distance!r}")
-        distances, k = None, n_symbols
-    else:
-        error = InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)")
+    distances, k = None, n_symbols
+    if not isinstance(distance, str) or distance not in ("line", "circle"):
+        error = InvalidParameter(
+            f"distance must be 'line', 'circle' or a matrix of finite numbers >= 0 of shape ({n_symbols}, k)"
+        )
         distances = doubles(distance, error)
-        if distances.ndim != 2 or len(distances) != n_symbols or distances.shape[1] < 1:
-            raise InvalidParameter(f"distance must have shape ({n_symbols}, k) with k >= 1, got {distances.shape}")
+        if distances.ndim != 2 or len(distances) != n_symbols or not distances.size:
+            raise error
         if not np.isfinite(distances).all() or (distances < 0).any():
-            raise InvalidParameter("distance must hold finite numbers >= 0")
+            raise error
         k = distances.shape[1]
     if n_symbols * k > CHANNEL_CELLS:
         raise InvalidParameter(

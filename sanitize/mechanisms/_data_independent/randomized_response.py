@@ -202,19 +202,12 @@ def _two_stages(n_symbols: int, eps: float) -> Channel:
     if keep == 0:
         return Channel(uniform_distribution(n_symbols, n_symbols))
     symbols = np.arange(n_symbols)
-    first = Stage(
-        np.arange(0, 2 * n_symbols + 1, 2),
-        np.stack([symbols, np.full(n_symbols, n_symbols)], axis=1).ravel(),
-        np.tile([keep, SCALE - keep], n_symbols),
-        n_symbols + 1,
-    )
-    second = Stage(
-        np.append(np.arange(n_symbols + 1), 2 * n_symbols),
-        np.concatenate([symbols, symbols]),
-        np.concatenate([np.full(n_symbols, SCALE, np.int64), uniform]),
-        n_symbols,
-    )
-    return Channel((first, second))
+    indices = np.stack([symbols, np.full(n_symbols, n_symbols)], axis=1).ravel()
+    weights = np.tile([keep, SCALE - keep], n_symbols)
+    first = Stage(np.arange(0, 2 * n_symbols + 1, 2), indices, weights, n_symbols + 1)
+    weights = np.concatenate([np.full(n_symbols, SCALE, np.int64), uniform])
+    indptr = np.append(np.arange(n_symbols + 1), 2 * n_symbols)
+    return Channel((first, Stage(indptr, np.concatenate([symbols, symbols]), weights, n_symbols)))
 
 
 def even_row(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -226,10 +219,8 @@ def even_row(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def uniform_distribution(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
     """Channel that draws from the same uniform distribution for every input, so nothing leaks, even after rounding."""
-    return (
-        Stage.deterministic(np.zeros(n_symbols, np.int32), 1),
-        Stage(np.array([0, n_outputs]), np.arange(n_outputs, dtype=np.int32), even_row(n_outputs), n_outputs),
-    )
+    draw = Stage(np.array([0, n_outputs]), np.arange(n_outputs, dtype=np.int32), even_row(n_outputs), n_outputs)
+    return Stage.deterministic(np.zeros(n_symbols, np.int32), 1), draw
 
 
 def _response_entropy(n_symbols: int, eps: float) -> float:

@@ -121,8 +121,7 @@ def subset_merging(
     >>> subset_merging(joint, 0.3).outputs.symbols
     ('{0, 1}', '2', '3')
     """
-    budget = as_budget(budget, joint)
-    account = _account(check_distribution(joint), effort)
+    budget, account = as_budget(budget, joint), _account(check_distribution(joint), effort)
     labels = find_partition(joint, budget, confidence, account)
     return merge_by_labels(joint, labels, _optimality(joint, budget, account))
 

@@ -60,14 +60,15 @@ class Loss:
         """
         if target is None:
             return cls()
-        error = InvalidParameter("target must be a matrix of the probabilities P(t|x), one column per symbol")
+        error = InvalidParameter(
+            f"target must be a matrix P(t|x) with one column for each of the {n_symbols} symbols; every column must be "
+            ">= 0 and sum to 1"
+        )
         distribution = doubles(target, error)
         if distribution.ndim != 2 or distribution.shape[1] != n_symbols:
-            raise InvalidParameter(
-                f"target must be P(t|x), one column for each of the {n_symbols} symbols, got shape {distribution.shape}"
-            )
+            raise error
         if not ((distribution >= 0).all() and (np.abs(distribution.sum(axis=0) - 1) <= PROBABILITY_SUM).all()):
-            raise InvalidParameter("target must be P(t|x): every column must be >= 0 and sum to 1")
+            raise error
         return cls(distribution[distribution.any(axis=1)])
 
     def restricted_to(self, letters: Codes) -> Loss:

@@ -183,13 +183,9 @@ class Polytope:
     def add_rows(self, rows: Vector, low: Vector, high: Vector) -> Polytope:
         """Return the polytope with low <= rows @ u <= high; each row gets a new slack, so that bases stay valid."""
         k, none = len(rows), np.zeros((len(rows), self.size - rows.shape[1]))
-        return replace(
-            self,
-            matrix=np.block([[self.matrix, np.zeros((self.n_rows, k))], [rows, none, -np.eye(k)]]),
-            rhs=np.append(self.rhs, np.zeros(k)),
-            lower=np.append(self.lower, low),
-            upper=np.append(self.upper, high),
-        )
+        matrix = np.block([[self.matrix, np.zeros((self.n_rows, k))], [rows, none, -np.eye(k)]])
+        rhs, lower, upper = np.append(self.rhs, np.zeros(k)), np.append(self.lower, low), np.append(self.upper, high)
+        return replace(self, matrix=matrix, rhs=rhs, lower=lower, upper=upper)
 
     @property
     def n_spread(self) -> int:

@@ -142,11 +142,9 @@ def _lend(
     Under a set of distributions or with side knowledge, the giver is the symbol furthest inside the budget in its own
     ``worst`` case: posteriors within the budget in all cases form a cone.
     """
-    lifts, p_y = lift(released), released.p_x
-    within = np.setdiff1d(np.arange(len(p_y)), over)
-    n_y = len(p_y)
-    lent = np.zeros(len(over))
-    giver = np.zeros(len(over), np.intp)
+    lifts, p_y, n_y = lift(released), released.p_x, len(released.p_x)
+    within = np.setdiff1d(np.arange(n_y), over)
+    lent, giver = np.zeros(len(over)), np.zeros(len(over), np.intp)
     for k, (y, part) in enumerate(zip(over.tolist(), share.tolist(), strict=True)):
         givers = within[group[within] == group[y]]
         options = givers if len(givers) else np.setdiff1d(np.flatnonzero(group == group[y]), [y])

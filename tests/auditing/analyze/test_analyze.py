@@ -272,7 +272,7 @@ def test_what_is_refused(noisy, tmp_path):
 
 def test_rows_of_another_release_are_refused_without_their_values(noisy):
     rows = pa.table({"town": ["A", "Secretville"], "owns": ["no", "yes"]})
-    with pytest.raises(ColumnError, match="1 of 2 rows hold values of town, owns") as caught:
+    with pytest.raises(ColumnError, match="1 of 2 rows have values of town, owns") as caught:
         sz.auditing.analyze.table(rows, noisy, "town")
     assert "Secretville" not in str(caught.value)
 
