@@ -3,7 +3,7 @@
 Attacks learn properties of a column, such as the ranks of its numbers, from the release alone, so that people and
 outsiders are treated alike given the release.
 
-Printed labels stand for values: ``[20, 30)``, ``20-29``, ``30 or more``, ``{A, B}``, ``130**``, ``*``.
+A printed label may include several values: ``[20, 30)``, ``20-29``, ``30 or more``, ``{A, B}``, ``130**``, ``*``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Column:
     labels : ndarray of int, or None
         Label of each released row, for a column that is released as intervals or sets.
     fits : ndarray of bool, shape (n_labels + 1, n_values + 1), or None
-        Codes that each label stands for; the last row is for rows without a label.
+        Codes that each label includes; the last row is for rows without a label.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Column:
 
     @classmethod
     def from_tables(cls, name: str, tables: Sequence[Table | None]) -> Column | None:
-        """Build a column from all three tables; None if no released value is comparable with an original one."""
+        """Build a column from all three tables; None if no released value is comparable with an original value."""
         sides = [factorize(as_arrow([] if table is None else table[name], name), name) for table in tables]
         kind = next((texts.type for texts, _ in sides if texts.type not in ("string", "null")), None)
         for side, (texts, of_row) in enumerate(sides):
@@ -304,9 +304,9 @@ def numeric_values(values: Any, name: str) -> Vector | None:
 
 
 def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
-    """Mask of the values that each label stands for, shape (n_labels, 1 + n_values), with missing first.
+    """Mask of the values that each label includes, shape (n_labels, 1 + n_values), with missing first.
 
-    A label that is not understood stands for no value. The result is None if there are too many labels and values.
+    A label that is not understood includes no value. The result is None if there are too many labels and values.
     """
     if len(labels) * (1 + len(values)) > JOINT_CELLS:
         return None

@@ -67,6 +67,6 @@ def _is_sharper(accusation: AttackResult, first: AttackResult) -> bool:
 
 
 def _badness(result: AttackResult) -> tuple[bool, float]:
-    """Sort key of results: refuting ones first, then by the low end of the interval."""
+    """Sort key of results: refuting results first, then by the low end of the interval."""
     low = 0.0 if result.interval is None else result.interval[0]
     return result.status != "more", -low

@@ -136,7 +136,7 @@ def _hexadecimal(file: Path) -> str:
 
 
 def read_json(path: Path, what: str) -> Any:
-    """Read one of the papers that is a JSON file.
+    """Read a paper of a release that is a JSON file.
 
     Raises
     ------

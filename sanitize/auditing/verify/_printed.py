@@ -32,7 +32,7 @@ def column_types(schema: pa.Schema, release: FittedRelease) -> dict[str, pa.Data
 
 
 def parquet_type(dtype: pa.DataType) -> pa.DataType:
-    """Type that a Parquet file returns for a written one: zones become UTC; durations and extensions are lost."""
+    """Type that a Parquet file returns for a written type: zones become UTC; durations and extensions are lost."""
     sink = BytesIO()
     pq.write_table(pa.schema([pa.field("column", dtype)]).empty_table(), sink, store_schema=False)
     return pq.read_schema(sink).field(0).type
@@ -93,7 +93,7 @@ def _doubtful_edges(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.b
 
 @dataclass(eq=False)
 class PrintedSymbols:
-    """Reader of the released symbol of each row, whose columns hold symbols or numbers drawn in bins.
+    """Reader of the released symbol of each row, whose columns contain symbols, or numbers drawn in bins.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class PrintedSymbols:
     doubtful: set[tuple[str, int]] = field(default_factory=set)
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        """Return the released symbol of each row; -1 if no symbol gives such a row."""
+        """Return the released symbol of each row; -1 for a row that no symbol gives."""
         outputs = self.release.channel.outputs
         bins = {name: column_bins for name, column_bins in self.release.drawn_bins.items() if name in batch}
         codes = outputs.encode(

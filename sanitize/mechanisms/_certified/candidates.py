@@ -124,7 +124,7 @@ def _symbols(cells: Mask, pairs: Codes) -> sparse.csr_array:
 
 @dataclass(frozen=True, eq=False)
 class Agglomeration:
-    """Sequence of blocks: first the single cells, then blocks that are each merged from two earlier ones.
+    """Sequence of blocks: first the single cells, then blocks that are each merged from two earlier blocks.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ class LocalSearch:
     show: Callable[[str], None]
 
     def walk(self, labels: Codes) -> Codes:
-        """Return labels of the best partition on a random walk over good ones, as a start for `improve`.
+        """Return labels of the best partition on a random walk over good partitions, as a start for `improve`.
 
         Windows are solved for costs with random noise that shrinks, and each result is accepted even if it keeps
         slightly less. So the walk can leave partitions that no single window improves.
@@ -78,7 +78,7 @@ class LocalSearch:
         return best
 
     def improve(self, labels: Codes) -> Codes:
-        """Return labels of a partition that keeps at least as much, found within the effort; groups count from 0.
+        """Improve a partition within the effort, and return labels of its groups, which count from 0.
 
         A round assigns groups to windows at random, splits the groups into atoms, and solves every window exactly. A
         group with more symbols than its share of a window is split into atoms of several symbols. A window changes only

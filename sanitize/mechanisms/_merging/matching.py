@@ -1,4 +1,4 @@
-"""Search for safe groups in nearly linear time, by pairing unsafe groups with complementary ones, many at once."""
+"""Search for safe groups in nearly linear time, by pairing many unsafe groups at once with complementary groups."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Groups:
         self.is_stuck = False
 
     def match(self, *, in_pairs: bool) -> bool:
-        """Merge unsafe groups with mates once; return False if no group found a mate."""
+        """Merge unsafe groups with mates in a single round; return False if no group has a mate."""
         unsafe = self.unsafe
         order = np.argsort(-self.risks.risk(self.columns[:, unsafe]), kind="stable")
         rank = np.argsort(order)

@@ -72,7 +72,7 @@ class SetRisks(ABC):
 
 
 def set_risks(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> SetRisks:
-    """Return the risks under one distribution or, with a confidence, under the worst that its counts allow."""
+    """Return risks under the distribution or, with a confidence, under the worst distribution that its counts allow."""
     if confidence is None:
         return RiskOfSets(check_distribution(joint).pmf, joint.p_s, budget)
     distributions = design_distributions(joint, confidence)
@@ -146,7 +146,7 @@ class RobustRiskOfSets(SetRisks):
 
 @dataclass(frozen=True, eq=False)
 class OrderedRisks(SetRisks):
-    """Risks that check sets by one measure and order them by another; columns hold both, in this order."""
+    """Risks that check sets by one measure and order them by another; columns contain the figures of both."""
 
     judge: SetRisks
     order: SetRisks

@@ -85,7 +85,7 @@ def watchdog(
 
 
 def _find_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Codes:
-    """Return the high-risk symbols and the low-risk symbols that join them, in the cheapest set found.
+    """Return the high-risk symbols and the low-risk symbols that join them, in the cheapest set among the candidates.
 
     If at most 12 symbols may join, the set is the cheapest of all: see proof 1 in docs/theory/proofs.md.
     """

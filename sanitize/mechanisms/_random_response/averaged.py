@@ -191,7 +191,7 @@ def least_mixture(prices: Vector, over: Vector) -> Vector:
 
 
 class _Search:
-    """Search for a response: posteriors found so far, their best mixture with its prices, and a bound on the loss."""
+    """Search for a response: the posteriors so far, their best mixture with its prices, and a bound on the loss."""
 
     def __init__(self, within: PosteriorSet, gap: float, loss: Loss, effort: Effort) -> None:
         self.within, self.gap, self.effort, self.rng = within, gap, effort, np.random.default_rng(0)
@@ -206,7 +206,7 @@ class _Search:
         return BoundedPrice(self.within, self.pool.loss, self.mixture.mu)
 
     def add(self, q: Vector) -> int:
-        """Add the posteriors q, shape (K, n), that are in the set; return the number of new ones."""
+        """Add the posteriors q, shape (K, n), that are in the set; return the number of new posteriors."""
         q = q / q.sum(axis=1, keepdims=True)
         return sum(self.pool.add(posterior) for posterior in q[self.within.contains(product(q, self.within.lifts.T))])
 
@@ -234,7 +234,7 @@ class _Search:
         return problem.measure([response], self.least)
 
     def _improve(self, q: Vector) -> bool:
-        """Add points q, and posteriors found from them, that close part of the gap; return whether any was new."""
+        """Add points q, and ends of descents from them, that close part of the gap; return whether any was new."""
         price = self.price
         self.effort.spend(len(q) * _SEARCH)
         points = q if self.effort.is_late() else np.concatenate([q, price.descend(q)])
@@ -243,7 +243,7 @@ class _Search:
         return is_new
 
     def _start_points(self) -> Vector:
-        """Return starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
+        """Return starting points: used posteriors, slight perturbations, and random posteriors on few letters."""
         (n_s, n), used = self.within.lifts.shape, self.pool.matrix(self.mixture.chosen).toarray().T
         return start_points(used, _RANDOM * n, n_s, _OFF, self.rng)
 

@@ -105,7 +105,7 @@ def _letter_gap(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> 
 
 
 class Funnel:
-    """Search for the funnel: posteriors found so far, their best mixture with its prices, and a bound on H(X|Y)."""
+    """Search for the funnel: the posteriors so far, their best mixture with its prices, and a bound on H(X|Y)."""
 
     def __init__(self, joint: JointDistribution, budget: MeanBudget, gap: float, effort: Effort) -> None:
         self.joint, self.budget, self.gap, self.effort = joint, budget, gap, effort
@@ -223,13 +223,13 @@ class Funnel:
             self.status = self.effort.status
 
     def _improve(self, gap: float) -> bool:
-        """Add posteriors found from used, perturbed and random starts if they help; return whether to go on."""
+        """Add posteriors from descents that start at the starting points, if they help; return whether to go on."""
         points = self.price.descend(self._starts())
         self.effort.spend(points.size * _STARTS)
         return self._take_worth(points, gap) and not self.effort.is_used(_DESCENTS)
 
     def _starts(self) -> Vector:
-        """Return starting points: used posteriors, slightly perturbed ones, and random ones on few letters."""
+        """Return starting points: used posteriors, slight perturbations, and random posteriors on few letters."""
         return start_points(self.points[self.weights > 0], _STARTS, len(self.lifts), _WORTH, self.rng)
 
     def _take_worth(self, points: Vector, gap: float | None = None) -> bool:

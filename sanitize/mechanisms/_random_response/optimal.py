@@ -283,7 +283,7 @@ def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -
 
 
 def _better(problem: Problem, response: RandomResponse, account: Effort) -> RandomResponse:
-    """Return the response; if it was cut short and responses in blocks keep more, return those with the same bound."""
+    """Return the response or, if the search was cut short and a response in blocks keeps more, that response."""
     if response.status not in {Status.EFFORT, Status.TIME_LIMIT} or problem.side is not None or account.is_late():
         return response
     blocks = deal_groups(seed_groups(problem.joint, problem.budget, 1.0, (1 - _WHOLE) * account.seconds))

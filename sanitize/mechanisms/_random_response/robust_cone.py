@@ -134,7 +134,7 @@ class RobustCone:
         return np.concatenate(columns)
 
     def _solve(self, costs: Vector, matrix: Vector) -> Vector:
-        """Return the optimal v for each cost over the known rows; the programs are solved in a few large ones."""
+        """Return the optimal v for each cost over the known rows; a large program combines many small programs."""
         from scipy.optimize import linprog
 
         n = len(self.p_x)

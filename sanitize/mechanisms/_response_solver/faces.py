@@ -108,7 +108,7 @@ def stretch(q: Vector, powers: Vector) -> Vector:
 
 
 def start_points(used: Vector, n_random: int, n_letters: int, share: float, rng: np.random.Generator) -> Vector:
-    """Return starting points of a search: used posteriors, slightly perturbed ones, and random ones on few letters."""
+    """Return starting points: used posteriors, slight perturbations, and random posteriors on few letters."""
     n = used.shape[1]
     support = np.argsort(rng.random((n_random, n)), axis=1) < n_letters
     random = support * rng.dirichlet(np.ones(n), n_random)
@@ -185,7 +185,7 @@ class Simplices:
 
 
 def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vector]:
-    """Return a lower bound of the price, the target if proved and otherwise a weak one, and points below the target.
+    """Return a lower bound of the price (the target if proved, else a weak bound) and points below the target.
 
     H is concave where the lifts are fixed, so the price is least at a point with at most as many letters as the rank of
     the lifts. Faces of at most that many letters are searched, a batch at a time, until no simplex is open.

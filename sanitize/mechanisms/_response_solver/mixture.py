@@ -90,7 +90,7 @@ class RandomResponse:
         return Optimality(words.get(self.status, "cut short"), self.gap)
 
     def released(self, n_blocks: int = 1) -> Channel:
-        """Return the channel with its optimality, among all channels or among those inside the same blocks.
+        """Return the channel with its optimality among all channels, or among the responses inside the same blocks.
 
         Raises
         ------

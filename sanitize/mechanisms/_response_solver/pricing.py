@@ -142,7 +142,7 @@ class Pricer:
 
 
 def _basic_solution(polytope: Polytope, basis: Codes, at_upper: Mask) -> tuple[Vector, Vector]:
-    """Return the inverse basis matrices (K, m, m) and the values of the basic variables (K, m), refined once."""
+    """Return the inverse basis matrices (K, m, m) and the values of the basic variables (K, m), after a refinement."""
     inverse, is_regular = basis_inverses(polytope.matrix, basis)
     if not is_regular.all():
         raise np.linalg.LinAlgError("a basis is singular")

@@ -176,7 +176,7 @@ def _merge(
 
 
 def _response_names(channel: Channel) -> Alphabet:
-    """Alphabet of the released symbols, each named by the public symbols that it may stand for, in their order.
+    """Alphabet of the released symbols, each named by the public symbols that may lead to it, in their order.
 
     Names contain no shares and are not ordered by shares, because these are figures of the table that would appear in
     every row.

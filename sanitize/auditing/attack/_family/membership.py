@@ -44,7 +44,7 @@ class SinglingOut(Attack):
         return fits * scene.n_each / max(n_descriptions, 1)
 
     def _choices(self, scene: Scene) -> list[list[int]]:
-        """Choose sets of columns: the most identifying ones, and random ones."""
+        """Choose sets of columns: the most identifying columns, and random columns."""
         n, size = len(scene.columns), min(_DESCRIBED, len(scene.columns))
         most = max(_FEWEST_CHOICES, min(_MOST_CHOICES, _DESCRIBED_ROWS // sum(scene.n[:2])))
         rng = scene.rng(self.title)
@@ -243,7 +243,7 @@ _RELEASES = 16
 
 
 class ShadowReleases(Attack):
-    """Attack that compares a target's signals with those of releases made with it and without it."""
+    """Attack that compares a target's signals with the signals of releases made with the target and without it."""
 
     title = "Shadow releases"
     question = "Does running the program again show who is in the data?"
