@@ -162,9 +162,7 @@ class Column:
     @property
     def is_set(self) -> Mask:
         """Mask of released rows with an interval or a set of several values, which no original row has."""
-        if self.fits is None:
-            return np.zeros(len(self.codes[RELEASED]), bool)
-        return self.codes[RELEASED] >= self.fits.shape[1]
+        return self.codes[RELEASED] >= (self.n_codes if self.fits is None else self.fits.shape[1])
 
 
 def _match_values(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | None]:
@@ -286,8 +284,7 @@ def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
         # For ordered secrets with more values than this, the question is whether they are above the median.
         if column.ranks is not None and len(np.unique(everybody)) > 10:
             middle = np.median(np.concatenate(column.ranks[PEOPLE:]))
-            above = np.concatenate([side > middle for side in column.ranks])
-            code = np.where(code == 0, 0, 1 + above)
+            code = np.where(code == 0, 0, 1 + (np.concatenate(column.ranks) > middle))
         rows.append(code)
     numbers = np.unique(np.column_stack(rows), axis=0, return_inverse=True)[1].ravel()
     sides = np.split(numbers, np.cumsum([len(code) for code in columns[0].codes])[:-1])

@@ -56,7 +56,8 @@ def try_attacks(
         )
         if place not in by_attack or _is_sharper(result, by_attack[place]):
             by_attack[place] = result
-    return tuple(sorted(by_attack.values(), key=_badness))
+    # Results that refute a promise come first, and then the largest low ends of intervals.
+    return tuple(sorted(by_attack.values(), key=lambda result: (result.status != "more", -(result.interval or [0])[0])))
 
 
 def _is_sharper(accusation: AttackResult, first: AttackResult) -> bool:
@@ -64,9 +65,3 @@ def _is_sharper(accusation: AttackResult, first: AttackResult) -> bool:
     if accusation.status != "more" or accusation.interval is None or first.interval is None:
         return False
     return first.status != "more" or (first.surest is not None and accusation.interval[0] > first.interval[0])
-
-
-def _badness(result: AttackResult) -> tuple[bool, float]:
-    """Sort key of results: refuting results first, then by the low end of the interval."""
-    low = 0.0 if result.interval is None else result.interval[0]
-    return result.status != "more", -low

@@ -179,19 +179,11 @@ def design_check(designer: Designer) -> Check:
     mechanism = designer.report_.facts.mechanism
     if designer.bare_release().is_fixed:
         return Check.success("design", f"{mechanism}, as it was given, within its budget on the source")
-    cut = (
-        "; its time limit may have ended the release elsewhere, which a receipt settles"
-        if _has_time_limit(designer)
-        else ""
-    )
-    return Check.success("design", f"{mechanism}, designed again from the source{cut}")
-
-
-def _has_time_limit(sanitizer: Designer) -> bool:
-    """Return whether a sanitizer or one of its parts has a time limit."""
-    recipe = sanitizer.recipe()
+    recipe, cut = designer.recipe(), ""
     recipes = (recipe, *(part for _, part in getattr(recipe, "parts", ())))
-    return any(getattr(part, "time_limit", None) is not None for part in recipes)
+    if any(getattr(part, "time_limit", None) is not None for part in recipes):
+        cut = "; its time limit may have ended the release elsewhere, which a receipt settles"
+    return Check.success("design", f"{mechanism}, designed again from the source{cut}")
 
 
 def verify_file(

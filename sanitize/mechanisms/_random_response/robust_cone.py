@@ -56,6 +56,7 @@ BROKEN = 1e-9  # violation from which a row scaled to 1 counts as broken; linear
 # Presolving finds nothing in these blocks and would take a third of the time.
 _OPTIONS = {"presolve": False, "primal_feasibility_tolerance": BROKEN, "dual_feasibility_tolerance": BROKEN}
 _PASSES = 25  # over the entries of a sparse program, until it is solved
+_SLACK = 1e-12  # margin of a row scaled to 1, so that rounding cuts no column off
 _NEW_ROWS = 12  # largest number of new cuts per batch of boxes, because each makes later programs larger
 
 
@@ -245,15 +246,12 @@ def certify_robust(
             return tree.bound, v[below & inside], v[below & ~inside], tree.polytope
         outside_points = v[below & ~inside] if (below & ~inside).any() else outside_points
         order = np.argsort(boxes.bound[open_][~inside], kind="stable")[: 4 * _NEW_ROWS]
-        tree.polytope = _tighten_polytope(tree.polytope, cuts_at(cone, v[~inside][order]))
+        rows = np.unique(cuts_at(cone, v[~inside][order]).round(13), axis=0)
+        # Not too many cuts, which keeps the programs small.
+        rows = rows[: min(200 + 1 - tree.polytope.n_rows, _NEW_ROWS)]
+        low = np.minimum(rows.min(axis=1, initial=0.0), 0.0) - _SLACK
+        tree.polytope = tree.polytope.add_rows(rows, low, np.full(len(rows), _SLACK))
     return tree.repaired(cone.p_x / cone.p_x.sum()), no_points, outside_points, tree.polytope
-
-
-def _tighten_polytope(polytope: Polytope, rows: Vector) -> Polytope:
-    """Return the polytope with more cuts by half-spaces, up to a number that keeps the programs small."""
-    slack = 1e-12  # margin of a row scaled to 1, so that rounding cuts no column off
-    rows = np.unique(rows.round(13), axis=0)[: min(200 + 1 - polytope.n_rows, _NEW_ROWS)]
-    return polytope.add_rows(rows, np.minimum(rows.min(axis=1, initial=0.0), 0.0) - slack, np.full(len(rows), slack))
 
 
 def cuts_at(cone: RobustCone, v: Vector) -> Vector:

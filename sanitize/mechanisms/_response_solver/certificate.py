@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -61,15 +61,18 @@ class Certificate:
     is_hopeless: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class _Node:
-    """Box of w in the heap, stored compactly: few entries have a lower side, and upper sides are rounded up."""
+class _Node(NamedTuple):
+    """Box of w in the heap, stored compactly: few entries have a lower side, and upper sides are rounded up.
 
+    Boxes are ordered by their bounds and, for equal bounds, by their serial numbers.
+    """
+
+    bound: float
+    serial: int
     letters: Codes
     low: Vector
     high: NDArray[np.float32]
     basis: Codes
-    bound: float
 
 
 @dataclass(eq=False)
@@ -91,7 +94,7 @@ class Tree:
         self.polytope, self.mu, self.target = polytope, mu, target
         self.n_bounded, self.n_closed = 0, 0
         self.is_hopeless, self._look = False, (_FIRST_LOOK, np.inf)
-        self.heap: list[tuple[float, int, _Node]] = []
+        self.heap: list[_Node] = []
         self._serial = 0
 
     @property
@@ -102,7 +105,7 @@ class Tree:
     @property
     def bound(self) -> float:
         """Lower bound of H(w) - μ·v on Π."""
-        return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
+        return -np.inf if self.has_roots else min(self.target, self.heap[0].bound if self.heap else np.inf)
 
     def steps(self, effort: Effort) -> Iterator[tuple[Boxes, Codes]]:
         """Bound and split boxes, the first layer at any cost; yield each batch and the positions of its open boxes.
@@ -144,8 +147,8 @@ class Tree:
             for start, end in ((boxes.low[k], below), (above, boxes.high[k])):
                 letters, short = np.flatnonzero(start), end.astype(np.float32)
                 short = np.where(short < end, np.nextafter(short, np.float32(np.inf)), short)
-                node = _Node(letters, start[letters], short, boxes.basis[k].copy(), float(boxes.bound[k]))
-                heapq.heappush(self.heap, (node.bound, self._serial, node))
+                parts = letters, start[letters], short, boxes.basis[k].copy()
+                heapq.heappush(self.heap, _Node(float(boxes.bound[k]), self._serial, *parts))
                 self._serial += 1
 
     def _roots(self) -> Boxes:
@@ -166,7 +169,7 @@ class Tree:
         self._branch(whole, np.flatnonzero(whole.bound < self.target))
 
     def _worst(self) -> Boxes:
-        nodes = [heapq.heappop(self.heap)[2] for _ in range(min(_BATCH, len(self.heap)))]
+        nodes = [heapq.heappop(self.heap) for _ in range(min(_BATCH, len(self.heap)))]
         low = np.zeros((len(nodes), self.polytope.n_spread))
         for row, node in zip(low, nodes, strict=True):
             row[node.letters] = node.low
@@ -185,7 +188,7 @@ class Tree:
 
         if not self.heap:
             return self.target
-        nodes, p_w = [node for _, _, node in self.heap], self.polytope.variable_entries(p_x)
+        nodes, p_w = self.heap, self.polytope.variable_entries(p_x)
         short = self.target - np.array([node.bound for node in nodes])
         indptr = np.append(0, np.cumsum([len(node.letters) for node in nodes]))
         entries = np.concatenate([node.low for node in nodes]), np.concatenate([node.letters for node in nodes]), indptr

@@ -72,10 +72,9 @@ def response_channel(
         excess = budget.excess(released) if distributions is None else distributions.worst_case(channel).excess(budget)
         if side is not None:
             excess = np.maximum(excess, side.excess(budget, channel))
-        is_over = excess > BUDGET
-        if not is_over.any():
+        over = np.flatnonzero(excess > BUDGET)
+        if not len(over):
             return channel
-        over = np.flatnonzero(is_over)
         group = np.zeros(n_y, np.intp) if groups is None else groups[mass.indices[mass.indptr[:-1]]]
         over = over[np.bincount(group)[group[over]] > 1]  # a symbol alone in its group reveals no more than the group
         if groups is not None and not len(over):

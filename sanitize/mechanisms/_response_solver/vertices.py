@@ -62,7 +62,7 @@ def _costs(points: Vector, loss: Loss) -> Vector:
     return np.maximum(loss.entropies(points) - product(points, loss.symbol_entropies(points.shape[1])), 0.0)
 
 
-def list_vertices(cuts: Vector) -> Vector | None:
+def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAIRS) -> Vector | None:
     """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once; None if not listable [ZDS §III-A2].
 
     A cut keeps the vertices on its allowed side and adds a point on every edge that it crosses. Two vertices share an
@@ -73,6 +73,8 @@ def list_vertices(cuts: Vector) -> Vector | None:
     Parameters
     ----------
     cuts : ndarray of shape (k, n)
+    most, most_pairs : int
+        Largest numbers of vertices to hold and of pairs of vertices to compare for one cut.
 
     Returns
     -------
@@ -100,10 +102,10 @@ def list_vertices(cuts: Vector) -> Vector | None:
             return None
         on_facet[on, n + i] = 1
         above, below = np.flatnonzero(value >= _ON), np.flatnonzero(value <= -_ON)
-        if len(above) * len(below) > _MOST_PAIRS:
+        if len(above) * len(below) > most_pairs:
             return None
         q, p = np.nonzero(on_facet[below] @ on_facet[above].T > n - 2.5)
-        if len(rows) - len(below) + len(p) > _MOST_VERTICES:
+        if len(rows) - len(below) + len(p) > most:
             return None
         p, q = above[p], below[q]
         shared = on_facet[p] * on_facet[q]
