@@ -70,7 +70,7 @@ def test_a_receipt_of_a_release_that_the_ledger_does_not_know_is_refused(place, 
     code, out, err = run(*VERIFY)
     assert code == 1
     assert_line(err, "receipt")
-    assert "the ledger of the policy has no release of it" in out
+    assert "the ledger of the policy does not list its release" in out
 
 
 @pytest.mark.parametrize("fault", ["over budget", "taken", "dry run"])

@@ -113,9 +113,9 @@ class Downstream(Told):
         )
         if self.own is None:
             return sentences
-        link = f"From a released row its own person's {self.target!r} is predicted with {self.own:.3f}."
+        link = f"A released row predicts the raw {self.target!r} of the same person with an AUC of {self.own:.3f}."
         if self.ignores_rows:
-            link = f"A released row says nothing measurable of its own person's {self.target!r} ({self.own:.3f})."
+            link = f"A released row reveals nothing measurable about its person's {self.target!r} (AUC {self.own:.3f})."
         return (*sentences, link)
 
 
@@ -204,8 +204,8 @@ def downstream(
         rows = "keep"
     elif fresh is None:
         raise InvalidParameter(
-            "give fresh=, raw rows that were not released, or pass the sanitizer instead of its release, to be fitted "
-            "for each fold: released rows depend on the raw rows that models are tested on"
+            "released rows depend on the raw rows, so models need other raw rows for the test: give raw rows that were "
+            "not released as fresh=, or pass the sanitizer instead of its release, to be fitted for each fold"
         )
     else:
         parts = [(raw, Table.from_native(released), Table.from_native(fresh))]
@@ -331,7 +331,7 @@ class _Levels:
         if arrow.null_count == len(arrow):
             return np.full(len(arrow), self.missing)
         if not is_ordered(arrow.type, name):
-            wrong = f"column {name!r} must hold numbers or dates, got {arrow.type}"
+            wrong = f"column {name!r} must contain numbers or dates, got {arrow.type}"
             raise ColumnError(labels if printed else wrong, name)
         numbers, is_missing = as_ordered(arrow, name)
         return np.where(is_missing, self.missing, np.searchsorted(self.values[1:], numbers, side="right"))

@@ -174,7 +174,7 @@ def check_papers(
         with contextlib.suppress(SanitizeError):
             if Policy.read(papers["policy"]) == policy:
                 policy = None
-        faults += [] if policy is None else ["its policy is another than the one given"]
+        faults += [] if policy is None else ["its policy differs from the given policy"]
     n_files = len(digests(released)) + len(papers)
     return (
         Check("statement", not faults, "; ".join(faults) or f"{n_files} files are those that it names"),
@@ -241,7 +241,7 @@ def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterato
     expected = report.to_dict(audience=saved["audience"])
     origin = saved["origin"] or {}
     if origin.get("digest") not in (None, path_digest(released)):
-        yield "it is of another file"
+        yield "it describes another file"
     # Fields that must equal those of the repeated design; figures are compared numerically below.
     words = ("ok", "state", "useless", "mechanism", "output", "confidence", "allowed", "refuted", "seeded")
     wrong = any(saved["verdict"].get(name) != expected["verdict"].get(name) for name in words)

@@ -129,10 +129,12 @@ def _receipt_check(
         book = Ledger(sanitizer.ledger)
     other_keys = [earlier.key.key for earlier in other_receipts]
     faults = [
-        "" if receipt.source == digest_of_source(table) else "it is of another source, or the source was changed",
-        "" if receipt.rows == rows else f"it is of rows={receipt.rows!r}",
+        "" if receipt.source == digest_of_source(table) else "it belongs to another source, or the source was changed",
+        "" if receipt.rows == rows else f"it belongs to a release with rows={receipt.rows!r}",
         "its key is that of another release" if receipt.key.key in other_keys else "",
-        "" if book is None or book.has_receipt(receipt.digest) else "the ledger of the policy has no release of it",
+        ""
+        if book is None or book.has_receipt(receipt.digest)
+        else "the ledger of the policy does not list its release",
     ]
     fault = "; ".join(filter(None, faults))
     good = [

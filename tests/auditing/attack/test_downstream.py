@@ -93,7 +93,7 @@ def test_a_release_that_ignores_its_rows_is_shown_as_such(kind):
     assert found.released == pytest.approx(found.raw, abs=0.03)
     assert found.released == pytest.approx(found.ignoring, abs=0.03)
     assert found.ignores_rows
-    assert "says nothing measurable of its own person's 'pay'" in str(found)
+    assert "reveals nothing measurable about its person's 'pay'" in str(found)
     linked = sz.auditing.attack.downstream(
         DF, DF.assign(town=released["town"].to_numpy()), "pay", fresh=FRESH, rows="keep"
     )
@@ -204,7 +204,7 @@ def test_the_default_model_and_the_words():
         ({"confidence": 1.0}, InvalidParameter, "confidence must lie between"),
         ({"cv": 1, "rows": "keep"}, InvalidParameter, "cv must be"),
         ({"rows": "sorted"}, InvalidParameter, "rows must be 'shuffle' or 'keep'"),
-        ({"fresh": None}, InvalidParameter, "give fresh=, raw rows that were not released"),
+        ({"fresh": None}, InvalidParameter, "give raw rows that were not released as fresh="),
         ({"fresh": DF[["age"]]}, ColumnError, "the table of fresh rows: no column"),
     ],
 )
