@@ -209,6 +209,7 @@ def _positions(positions: ArrayLike, n_targets: int, n_rows: int) -> NDArray[np.
     is_whole = true.shape == (n_targets,) and np.issubdtype(true.dtype, np.integer)
     if not is_whole or (true < 0).any() or (true >= n_rows).any():
         raise InvalidParameter(
-            f"positions must be one row of the release, from 0 to {n_rows - 1}, for each of the {n_targets} people"
+            f"positions must be one whole number between 0 and {n_rows - 1}, a row of the release, for each of the "
+            f"{n_targets} people"
         )
     return true.astype(np.int64)
