@@ -231,7 +231,7 @@ class ComparedTables:
         by_name = {name: Column.from_tables(name, tables) for name in shared}
         self.columns = tuple(column for column in by_name.values() if column is not None)
         if not self.columns:
-            raise ColumnError("no column of the release is comparable with the raw table; name columns that both have")
+            raise ColumnError("no column of the release can be compared with the raw table; name columns of both")
         printed_secrets = [Column.from_tables(name, tables) if name in printed.names else None for name in sensitive]
         self.secrets = tuple(column for column in printed_secrets if column is not None and column.fits is None)
         self.is_printed = len(self.secrets) == len(printed_secrets)
