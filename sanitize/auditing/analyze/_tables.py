@@ -97,7 +97,7 @@ def table(
     Parameters
     ----------
     released : pandas or polars DataFrame, or pyarrow Table
-        Released rows, with all columns that the channel prints.
+        Released rows, with all columns that the channel releases.
     channel : Channel, or path or text of `Channel.to_json`
         Channel that the rows went through, ``sanitizer.channel_``.
     columns : str or list of str

@@ -118,7 +118,7 @@ def check(
     report : LeakageReport
         Report of this release for the frequencies of these very rows, neither smoothed nor of other rows.
     released : pandas or polars DataFrame, pyarrow Table or two-dimensional array
-        What the adversary sees, including columns that were kept unchanged.
+        Table that the adversary sees, including columns that were kept unchanged.
     sensitive : array-like of shape (n_rows,), or frame of n_rows
         True S of the same rows, in the same order.
     false_alarm : float

@@ -53,7 +53,7 @@ def infer(
     Parameters
     ----------
     released : pandas or polars DataFrame, pyarrow Table or two-dimensional array
-        What the adversary sees, including columns that were kept unchanged.
+        Table that the adversary sees, including columns that were kept unchanged.
     sensitive : array-like of shape (n_rows,), or frame of n_rows
         True S of the same rows, in the same order. Several columns are one tuple.
     estimator : scikit-learn classifier, optional

@@ -86,7 +86,7 @@ def leave_one_out(
     Parameters
     ----------
     released : pandas or polars DataFrame, pyarrow Table or two-dimensional array
-        What the adversary sees. Numeric columns of more than 32 values are cut into 16 quantiles.
+        Table that the adversary sees. Numeric columns of more than 32 values are cut into 16 quantiles.
     sensitive : array-like of shape (n_rows,), or frame of n_rows
         True S of the same rows, in the same order. Several columns are one tuple.
     columns : list of str, optional
