@@ -16,7 +16,7 @@ from sanitize.mechanisms import _effort, solve_optimal_random_response, subset_r
 from sanitize.mechanisms._response_solver import certificate
 
 SOLVER, RESPONSE = "sanitize.mechanisms._response_solver.", "sanitize.mechanisms._random_response."
-PROGRAMS = [(SOLVER + name, "solve_batch") for name in ("pricing", "certificate", "cells")]
+PROGRAMS = [(SOLVER + name, "solve_batch") for name in ("polytope", "certificate")]
 # Of each budget the steps of its search.
 SEARCHES = [
     (LiftBudget.symmetric(0.3), {}, PROGRAMS),
