@@ -19,8 +19,4 @@ from sanitize.release.choosing._curve import tradeoff_curve
 from sanitize.report import TradeoffCurve as TradeoffCurve
 from sanitize.report import TradeoffPoint as TradeoffPoint
 
-__all__ = [
-    "compare",
-    "suggest_budget",
-    "tradeoff_curve",
-]
+__all__ = ["compare", "suggest_budget", "tradeoff_curve"]

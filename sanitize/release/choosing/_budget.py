@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,34 +55,35 @@ class _Trials:
     mechanism: Mechanism
     family: Callable[[float], Budget]
     measure: Callable[[JointDistribution], float]
-    # Whether a budget meets the target, given its utility and leakage.
-    wish: Callable[[float, float], bool]
-    # Order among budgets that all meet the target, or all miss it: by eps, utility and leakage.
-    merit: Callable[[bool, float, float, float], float]
+    least_utility: float
+    most_leakage: float
+    # Whether the tightest budget is sought, and not the most useful one.
+    seeks_tightest: bool
     tried: dict[float, Suggestion] = field(default_factory=dict)
 
     def fulfils(self, eps: float) -> bool:
         """Return whether a budget meets the target; its channel is designed and measured once."""
         if eps not in self.tried:
-            candidate = Candidate.design(self.joint, self.mechanism, self.family(eps))
+            budget = self.family(eps)
+            candidate = Candidate.design(self.joint, self.mechanism, budget)
             leakage = float(self.measure(self.joint.push(candidate.channel)))
             self.tried[eps] = Suggestion(**vars(candidate), leakage=leakage)
-        return self.wish(self.utility(eps), self.tried[eps].leakage)
+        return self.utility(eps) >= self.least_utility and self.tried[eps].leakage <= self.most_leakage
 
     def utility(self, eps: float) -> float:
         """Share of information that a tried budget keeps."""
         return self.tried[eps].normalized_utility
 
-    def judge(self, grid: list[float], *, until: bool) -> list[bool]:
+    def judge(self, grid: list[float]) -> list[bool]:
         """Return whether each budget of the grid meets the target.
 
         Some mechanisms, such as randomized response, need budgets beyond the log-lifts of the distribution. So the
-        largest budget is doubled while more information may be kept and its judgement differs from ``until``.
+        largest budget is doubled while more information may be kept and the sought budget may be larger.
         """
         fulfilled = [self.fulfils(eps) for eps in grid]
         # How often the largest budget is doubled if a mechanism needs more than the log-lifts of the distribution.
         for _ in range(6):
-            if fulfilled[-1] is until or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
+            if fulfilled[-1] is self.seeks_tightest or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
                 break
             grid.append(2 * grid[-1])
             fulfilled.append(self.fulfils(grid[-1]))
@@ -96,28 +96,25 @@ class _Trials:
             middle = (fails + holds) / 2
             if middle in (fails, holds):
                 return
-            if self.fulfils(middle):
-                holds = middle
-            else:
-                fails = middle
+            fails, holds = (fails, middle) if self.fulfils(middle) else (middle, holds)
+
+    def rank(self, eps: float) -> tuple[bool, float, float]:
+        """Return the order of a tried budget: those that meet the target are best, among equals the tightest."""
+        is_met, trial = self.fulfils(eps), self.tried[eps]
+        if self.seeks_tightest:
+            return is_met, -eps if is_met else trial.normalized_utility, -eps
+        return is_met, trial.normalized_utility if is_met else -trial.leakage, -eps
 
     def suggestion(self) -> Suggestion:
         """Suggestion of the best budget tried, with a report on all tried budgets."""
-
-        def rank(eps: float) -> tuple[bool, float, float]:
-            ok = self.fulfils(eps)
-            # Among equals the tightest budget wins.
-            return ok, self.merit(ok, eps, self.utility(eps), self.tried[eps].leakage), -eps
-
-        best_trial, points = self.tried[max(self.tried, key=rank)], []
+        suggested, points = self.tried[max(self.tried, key=self.rank)], []
         tried = [self.tried[eps] for eps in sorted(self.tried)]
-        best = most_useful_so_far([trial.normalized_utility for trial in tried])
         # One point per budget. A design for a tighter budget is within this one too, so it is used where it keeps more.
-        for trial, better in zip(tried, (tried[place] for place in best), strict=True):
-            is_own = trial is better or trial is best_trial
-            points.append((trial if is_own else better.within(self.joint, trial.budget)).point)
-        curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(points), best_trial.report.measures)
-        return replace(best_trial, report=best_trial.report.with_curve(curve))
+        for trial, place in zip(tried, most_useful_so_far([entry.normalized_utility for entry in tried]), strict=True):
+            is_own = tried[place] is trial or trial is suggested
+            points.append((trial if is_own else tried[place].within(self.joint, trial.budget)).point)
+        curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(points), suggested.report.measures)
+        return replace(suggested, report=suggested.report.with_curve(curve))
 
 
 def suggest_budget(
@@ -185,46 +182,32 @@ def suggest_budget(
     """
     if (target_utility is None) == (max_leakage is None):
         raise InvalidParameter("give exactly one of target_utility and max_leakage")
-    n_points = whole_number("n_points", n_points, 3)
-    grid, trials = _grid(joint, n_points), partial(_Trials, joint, mechanism, family, measure)
-    if target_utility is not None:
-        least = number("target_utility", target_utility, 0, 1) - BUDGET
-        # The tightest budget that keeps enough wins; if none does, the most useful budget wins.
-        keeps = trials(lambda utility, _: utility >= least, lambda ok, eps, utility, _: -eps if ok else utility)
-        meets = keeps.judge(grid, until=True)
-        if not any(meets):
-            nearest = keeps.suggestion()
-            raise InfeasibleTarget(
-                f"no finite budget makes {mechanism_name(mechanism)} keep {target_utility:.4g} of the information in "
-                f"the public columns; the nearest is {nearest.budget!r}, which keeps {nearest.normalized_utility:.4g}. "
-                "If empty cells are the reason, give a family with lower=inf, which does not limit the smallest lift",
-                nearest,
+    grid, is_tightest = _grid(joint, whole_number("n_points", n_points, 3)), target_utility is not None
+    least = -np.inf if target_utility is None else number("target_utility", target_utility, 0, 1) - BUDGET
+    most = np.inf if max_leakage is None else non_negative("max_leakage", max_leakage) + BUDGET
+    trials = _Trials(joint, mechanism, family, measure, least, most, is_tightest)
+    fulfilled = trials.judge(grid)
+    if not any(fulfilled):
+        nearest, name = trials.suggestion(), mechanism_name(mechanism)
+        if max_leakage is not None:
+            what = f"leak at most {max_leakage:.4g}; the nearest, {nearest.budget!r}, leaks {nearest.leakage:.4g}"
+        else:
+            what = (
+                f"keep {target_utility:.4g} of the information in the public columns; the nearest, "
+                f"{nearest.budget!r}, keeps {nearest.normalized_utility:.4g}. If empty cells are the reason, "
+                "give a family with lower=inf, which does not limit the smallest lift"
             )
-        if (first := meets.index(True)) > 0:
-            keeps.halve(grid[first - 1], grid[first])
-        return keeps.suggestion()
-    assert max_leakage is not None
-    most = non_negative("max_leakage", max_leakage) + BUDGET
-    # The most useful budget that leaks little enough wins; if none does, the budget that leaks least wins.
-    hides = trials(lambda _, leakage: leakage <= most, lambda ok, _, utility, leakage: utility if ok else -leakage)
-    return _most_useful(hides, grid, max_leakage)
-
-
-def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion:
-    """Most useful tried budget whose channel is within the limit."""
-    within = trials.judge(grid, until=False)
-    if not any(within):
-        nearest = trials.suggestion()
-        raise InfeasibleTarget(
-            f"no budget makes {mechanism_name(trials.mechanism)} leak at most {limit:.4g}; the nearest is "
-            f"{nearest.budget!r}, which leaks {nearest.leakage:.4g}",
-            nearest,
-        )
-    crossings = [(a, b) for a, b, ok, over in zip(grid, grid[1:], within, within[1:], strict=False) if ok and not over]
-    crossings.sort(key=lambda ends: -trials.utility(ends[1]))
-    # The intervals in which the leakage crosses the limit are searched, the most useful first.
-    for low, high in crossings[:4]:
-        trials.halve(high, low)
+        raise InfeasibleTarget(f"no finite budget makes {name} {what}", nearest)
+    if is_tightest:
+        first = fulfilled.index(True)
+        intervals = [(grid[first - 1], grid[first])] if first else []
+    else:
+        # Only the most useful intervals in which the leakage crosses the limit are searched.
+        ends = zip(grid[1:], grid, fulfilled[1:], fulfilled, strict=False)
+        intervals = [(high, low) for high, low, is_high_met, is_low_met in ends if is_low_met and not is_high_met]
+        intervals = sorted(intervals, key=lambda interval: -trials.utility(interval[0]))[:4]
+    for fails, holds in intervals:
+        trials.halve(fails, holds)
     return trials.suggestion()
 
 

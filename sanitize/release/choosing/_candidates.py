@@ -92,9 +92,14 @@ class Candidate:
     @classmethod
     def design(cls, joint: JointDistribution, mechanism: Callable[..., Channel], budget: Budget | float) -> Candidate:
         """Design a channel with a mechanism and measure it; a channel that exceeds a `Budget` is refused."""
-        name = mechanism_name(mechanism)
-        channel = mechanism(joint, budget)
-        return cls(name, budget, channel, measure_design(joint, channel, budget, ReleaseFacts(mechanism=name)))
+        return cls.measure(joint, mechanism_name(mechanism), mechanism(joint, budget), budget)
+
+    @classmethod
+    def measure(cls, joint: JointDistribution, mechanism: str, channel: Channel, budget: Budget | float) -> Candidate:
+        """Measure a channel against a budget, which it must meet if it is a `Budget`."""
+        limit = budget if isinstance(budget, Budget) else None
+        report = LeakageReport.measure(joint, channel, limit, facts=ReleaseFacts(mechanism=mechanism))
+        return cls(mechanism, budget, channel, report.require())
 
     @property
     def normalized_utility(self) -> float:
@@ -108,8 +113,7 @@ class Candidate:
 
     def within(self, joint: JointDistribution, budget: Budget | float) -> Candidate:
         """Return a copy with the channel measured against another budget, which it must meet."""
-        report = measure_design(joint, self.channel, budget, self.report.facts)
-        return Candidate(self.mechanism, budget, self.channel, report)
+        return Candidate.measure(joint, self.mechanism, self.channel, budget)
 
     def serves(self, joint: JointDistribution, budget: Budget | float) -> bool:
         """Return whether the channel also meets another budget."""
@@ -118,14 +122,6 @@ class Candidate:
         if isinstance(budget, Budget):
             return bool(budget.excess(joint.push(self.channel)).max() <= 0)
         return not isinstance(self.budget, Budget) and self.budget <= budget
-
-
-def measure_design(
-    joint: JointDistribution, channel: Channel, budget: Budget | float, facts: ReleaseFacts
-) -> LeakageReport:
-    """Report of a channel against any budget that it meets."""
-    limit = budget if isinstance(budget, Budget) else None
-    return LeakageReport.measure(joint, channel, limit, facts=facts).require()
 
 
 def mechanism_name(mechanism: Callable[..., Channel]) -> str:
@@ -167,17 +163,15 @@ class Choice:
     def best(self) -> str:
         """Name of the recommended mechanism."""
         names, reports = list(self.reports), list(self.reports.values())
-        shares, printed = (
-            np.array([report.summary.get(name, 1.0) for report in reports]) for name in (self.score, PRINTED)
-        )
-        least = room(reports[0])
-        by_name = dict(zip(names, shares, strict=True))
+        scores = np.array([report.summary.get(self.score, 1.0) for report in reports])
+        printed = np.array([report.summary.get(PRINTED, 1.0) for report in reports])
+        shares, least = scores, room(reports[0])
         if all(RELATIONS in report.summary for report in reports):
             shown = np.array([report.summary[RELATIONS] - report.useless for report in reports])
             shares = np.where(shown >= shown.max() - least, shares, -1.0)
-        best = names[int(np.argmax(np.where(shares >= shares.max() - least, printed, -1.0)))]
-        is_same = self.own in by_name and abs(by_name[self.own] - by_name[best]) <= SAME_SHARE
-        return str(self.own) if is_same else best
+        best = int(np.argmax(np.where(shares >= shares.max() - least, printed, -1.0)))
+        is_same = self.own in names and abs(scores[names.index(self.own)] - scores[best]) <= SAME_SHARE
+        return str(self.own) if is_same else names[best]
 
     @property
     def taken(self) -> LeakageReport:
@@ -220,20 +214,13 @@ class Choice:
 
     def section(self, words: str) -> Section:
         """Section of a report that compares all designs."""
-
-        def row(report: LeakageReport) -> tuple[Any, ...]:
-            summary = report.summary
+        rows = []
+        for report in self.reports.values():
+            summary, name = report.summary, report.facts.mechanism
             limits = times_up(summary["max_log_lift"]), times_down(summary["min_log_lift"])
-            return (
-                report.facts.mechanism,
-                summary[self.measure],
-                *limits,
-                summary["mutual_information"],
-                summary["status"],
-            )
-
+            rows.append((name, summary[self.measure], *limits, summary["mutual_information"], summary["status"]))
         heads = ("Mechanism", "kept", "times, at most", "at least", "I(S;Y)", "design")
-        return Section("comparison", "Mechanisms compared", words, heads, tuple(map(row, self.reports.values())))
+        return Section("comparison", "Mechanisms compared", words, heads, tuple(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,10 +257,8 @@ class Comparison:
         lines = [f"{'mechanism':<26}{'kept':>8}{'max log':>10}{'min log':>10}  design"]
         for entry in self.compared:
             summary = entry.report.summary
-            figures = (
-                f"{entry.normalized_utility:>8.1%}{summary['max_log_lift']:>10.3g}{summary['min_log_lift']:>10.3g}"
-            )
-            lines.append(f"{entry.mechanism:<26}{figures}  {summary['status'] or ''}".rstrip())
+            lifts = f"{summary['max_log_lift']:>10.3g}{summary['min_log_lift']:>10.3g}  {summary['status'] or ''}"
+            lines.append(f"{entry.mechanism:<26}{entry.normalized_utility:>8.1%}{lifts}".rstrip())
         return "\n".join([*lines, f"recommended: {self.recommended.mechanism}"])
 
     def _repr_html_(self) -> str:
@@ -335,9 +320,7 @@ def compare(
     budget = as_budget(budget)
     if isinstance(data, JointDistribution):
         if sensitive is not None or public is not None:
-            raise InvalidParameter(
-                "leave out sensitive and public: a distribution already says which columns are sensitive or public"
-            )
+            raise InvalidParameter("leave out sensitive and public: a distribution already says which columns they are")
         joint = check_distribution(data)
     elif sensitive is None:
         raise InvalidParameter("compare needs a JointDistribution, or a table with sensitive= (and public=)")
