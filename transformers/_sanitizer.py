@@ -25,7 +25,7 @@ from sanitize.core import budgets
 from sanitize.core.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.release.designer import Designer, refuse_noisy
-from sanitize.release.first_pass import MemoryTable, TableCounter, sensitive_names
+from sanitize.release.first_pass import MemoryTable, TableCounter
 from sanitize.release.layout import CellLayout, two_dimensional
 from sanitize.release.release import holdout_report, warn_of_unseen
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report, badge
@@ -334,7 +334,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
         source = MemoryTable(table, sensitive_features)
-        sensitive_names(source, self.sensitive)  # absent columns are refused here
+        self.recipe().sensitive_names(source)  # absent columns are refused here
         counts = source.count(self._release.layout, "shuffle")
         return holdout_report(counts.table, self._release, confidence)
 

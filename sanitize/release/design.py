@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -34,12 +34,13 @@ from sanitize.report import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable, JointDistribution
+    from sanitize.release.first_pass import RowCounts
     from sanitize.release.layout import Layout
 
 _B = TypeVar("_B")
@@ -133,39 +134,31 @@ def check_confidence_settings(spec: Specification, layout: Layout) -> None:
             learned,
         )
     if spec.smoothing:
-        raise InvalidParameter(
-            "smoothing and confidence cannot be combined: use one of them (min_count pools rare symbols under either)"
-        )
+        raise InvalidParameter("smoothing and confidence exclude each other: leave one out (min_count fits both)")
 
 
 def release_facts(
-    layout: Layout,
-    table: ContingencyTable,
-    spec: Specification,
-    facts: ReleaseFacts,
-    channel: Channel,
-    clipped: Mapping[str, int],
-    *,
-    is_fixed: bool,
+    layout: Layout, counts: RowCounts, spec: Specification, facts: ReleaseFacts, channel: Channel, *, is_fixed: bool
 ) -> ReleaseFacts:
     """Facts about the mechanism, the settings and the data for a report.
 
     Parameters
     ----------
     layout : Layout
-    table : ContingencyTable
-        Counts of (S, X).
+    counts : RowCounts
+        Counts of (S, X), and of values outside the edges of binned columns.
     spec : Specification
     facts : ReleaseFacts
     channel : Channel
         Channel from public symbols to released ones.
-    clipped : mapping of str to int
-        Values of each binned column that lay outside its edges.
     is_fixed : bool
         Whether the channel was given instead of designed.
     """
+    table, notes = counts.table, list(facts.warnings)
     rare, shortage = _too_rare(layout, table, spec)
-    weighted = (_WEIGHTED_NOTE,) if table.row_counts is not None else ()
+    if table.row_counts is not None:
+        notes.append(_WEIGHTED_NOTE)
+    notes += [*layout.notes(counts.clipped), *_warnings(layout, table, spec, channel), *rare]
     people = ""
     if layout.prints_symbols and not is_fixed:  # whether any are rare may depend on a single row, so it is not stated
         phrase = f"combinations of values that few {spec.whom} have"
@@ -177,18 +170,17 @@ def release_facts(
         facts,
         mechanism=spec.name,
         binned=layout.binned_public,
-        warnings=(*facts.warnings, *weighted, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare),
+        warnings=tuple(notes),
         people=people,
         shortage=shortage,
         side_columns=tuple(spec.side_columns),
-        replaced=count_replaced_values(layout, table, spec, clipped),
+        replaced=count_replaced_values(layout, counts, spec),
     )
 
 
-def count_replaced_values(
-    layout: Layout, table: ContingencyTable, spec: Specification, clipped: Mapping[str, int]
-) -> tuple[ReplacedValues, ...]:
+def count_replaced_values(layout: Layout, counts: RowCounts, spec: Specification) -> tuple[ReplacedValues, ...]:
     """Number of rows, per public column, that are written with another value because theirs has no symbol."""
+    table, clipped = counts.table, counts.clipped
     if not (layout.prints_symbols and spec.prints):
         return tuple(ReplacedValues(name, clipped=n) for name, n in clipped.items() if name in layout.public)
     rows = spec.cell_rows(table).sum(axis=0)
@@ -197,7 +189,7 @@ def count_replaced_values(
     for name, codes in zip(table.public.columns, table.public.codes.T, strict=True):
         is_printed = np.isin(codes, codes[~is_rare])
         pooled, unprinted = (round(float(rows[where].sum())) for where in (is_rare, ~is_printed))
-        entries.append(ReplacedValues(name, pooled, unprinted, int(clipped.get(name, 0))))
+        entries.append(ReplacedValues(name, pooled, unprinted, int(clipped[name])))
     return tuple(entries)
 
 
@@ -222,10 +214,7 @@ def design_channels(
     """
     place = table.public.union(joint.public)[2]
     rows = spec.support(table)[1][place]
-    together = partial(_rows_among_first, rows)
-    if spec.counts_people and table.rows is not None:
-        together = partial(_people_among_first, table, place)
-    pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0), together)
+    pooled = _pool_rare(table, joint, spec, place, rows)
     if fixed is not None:
         return (check_fixed_channel(fixed, joint, pooled),)
     distribution = joint if input_joint is None else input_joint
@@ -253,9 +242,7 @@ def design_channels(
     )
     if spec.keeps_symbols:
         channel = channel.renamed(outputs=distribution.public)
-        printing = pooled
-    else:
-        printing = channel if spec.prints else None
+    printing = pooled if spec.keeps_symbols else channel if spec.prints else None
     if printing is None:
         return (channel,)
     # Rows of the pool are written with values of other rows, because values in the pool could be traced to people.
@@ -298,55 +285,46 @@ def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Chan
         if Channel((channel.stages[0],)) != Channel((channel.stages[0].take(members).take(pool),)):
             raise InvalidChannel("the channel separates rare symbols that min_count merges")
     # A joint release may write tuples of its columns' values that no row has.
-    prints_own = channel.outputs.columns == channel.inputs.columns and all(
-        output_level.equals(level)
-        for output_level, level in zip(channel.outputs.levels, channel.inputs.levels, strict=True)
-    )
-    if not prints_own:
+    inputs, outputs = channel.inputs, channel.outputs
+    if (outputs.columns, outputs.levels) != (inputs.columns, inputs.levels):
         raise InvalidChannel("the channel writes a value that is no public value of the table")
     return channel
-
-
-def _rows_among_first(rows: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
-    """Number of rows with one of the first k symbols of a list, for every k."""
-    return np.cumsum(rows[order])
 
 
 def _people_among_first(table: ContingencyTable, place: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
     """Number of people with one of the first k symbols of a list, for every k."""
     assert table.rows is not None
     _, x, weights, person, _ = table.rows
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    of_table = np.full(len(table.public), len(order), np.int64)
-    of_table[place] = rank
+    rank = np.full(len(table.public), len(order))
+    rank[place[order]] = np.arange(len(order))
     first = np.full(int(person.max(initial=0)) + 1, len(order))
-    np.minimum.at(first, person[weights > 0], of_table[x[weights > 0]])
+    np.minimum.at(first, person[weights > 0], rank[x[weights > 0]])
     return np.bincount(first, minlength=len(order) + 1)[: len(order)].cumsum()
 
 
 def _pool_rare(
-    joint: JointDistribution, counts: NDArray[Any], min_count: int, together: Callable[..., NDArray[Any]]
+    table: ContingencyTable, joint: JointDistribution, spec: Specification, place: NDArray[Any], rows: NDArray[Any]
 ) -> Channel | None:
-    """Channel that merges all symbols of fewer than ``min_count`` rows into one; None if there are none.
+    """Channel that merges all symbols of fewer than ``min_count`` rows, or people, into one; None if there are none.
 
-    If all rare symbols together still have too few rows, the next rarest join them. ``together`` returns the number of
-    rows, or people, with one of the first symbols of a list, for every length.
+    If all rare symbols together still have too few, the next rarest join them. ``place`` is the place of each symbol in
+    the table, and ``rows`` is the number of rows, or people, with it.
     """
-    n_rare = int((counts < min_count).sum())
+    min_count = whole_number("min_count", spec.min_count, 0)
+    n_rare = int((rows < min_count).sum())
     if n_rare == 0:
         return None
-    order = np.argsort(counts, kind="stable")
-    n_pooled = max(n_rare, int(np.searchsorted(together(order), min_count)) + 1)
-    leader = np.arange(len(counts))
+    order = np.argsort(rows, kind="stable")
+    are_people = spec.counts_people and table.rows is not None  # people with several rows may have several symbols
+    together = _people_among_first(table, place, order) if are_people else np.cumsum(rows[order])
+    n_pooled = max(n_rare, int(np.searchsorted(together, min_count)) + 1)
+    leader = np.arange(len(rows))
     leader[order[:n_pooled]] = order[:n_pooled].min()
-    labels = np.unique(leader, return_inverse=True)[1]
-    pool = labels[order[0]]
+    first, labels = np.unique(leader, return_inverse=True)
 
     def names() -> list[str]:  # values in the pool could be traced to people, so their number is not shown
-        return [_OTHERS if y == pool else joint.public.label(int(x)) for y, x in enumerate(first)]
+        return [_OTHERS if x == leader[order[0]] else joint.public.label(int(x)) for x in first]
 
-    first = np.unique(labels, return_index=True)[1]
     outputs = Alphabet.from_n_labels("+".join(joint.public.columns), len(first), names)
     return Channel.merge(labels, joint.public, outputs)
 
@@ -361,8 +339,8 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
         if spec.facts.parts or spec.facts.kept:
             way_out = "one tuple of all columns, or latent classes, avoid this"
         notes.append(
-            f"{n_rare} rows hold combinations of values that fewer than {MIN_COUNT} {spec.whom} have and that are "
-            f"released as they are, so that they reveal single people ({way_out})"
+            f"{n_rare} rows have combinations of values that fewer than {MIN_COUNT} {spec.whom} have. These are "
+            f"released as they are and reveal single people ({way_out})"
         )
     if spec.confidence is not None and table.rows is not None:
         notes += design_assumptions(table, of_people=spec.counts_people)

@@ -145,7 +145,6 @@ class Designer(ABC):
             If the designed channel exceeds the budget, or the order of the rows does.
         """
         key, recipe = hidden(key), self.recipe()
-        recipe.check_weights(table, order)
         words = random_words(recipe.random_state if key is None else key)
         self._look_at(table.empty())
         fitted = recipe.fit(table, FitOptions(order, words, channel, classes))

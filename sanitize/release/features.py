@@ -13,6 +13,7 @@ from sanitize._util.checks import Vector
 from sanitize.core.alphabet import Alphabet
 from sanitize.core.binning import is_numeric
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.release.first_pass import sensitive_columns
 from sanitize.tables.columns import MISSING, as_arrow, ascending
 from sanitize.tables.frame import Table
 
@@ -113,16 +114,8 @@ def require_columns(available: Sequence[str], names: Sequence[str], what: str) -
 
 def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32]]:
     """Symbols of S, of which there must be two or more, and the code of each row."""
-    if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names") or getattr(sensitive, "ndim", 1) == 2:
-        table = Table.from_native(sensitive)
-        columns = {name: table[name] for name in table.names}
-    else:
-        name = getattr(sensitive, "name", None)
-        columns = {"sensitive" if name is None else str(name): sensitive}
-    for name, column in columns.items():
-        if len(column) != n_rows:
-            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, the released table {n_rows}", name)
+    columns = sensitive_columns(sensitive, n_rows, "sensitive")
     alphabet = Alphabet.from_table(columns, list(columns))
     if len(alphabet) < 2:
-        raise InvalidParameter("the sensitive columns hold one symbol only, so there is nothing to infer")
+        raise InvalidParameter("the sensitive columns have the same values in all rows, so there is nothing to infer")
     return alphabet, alphabet.encode(columns)

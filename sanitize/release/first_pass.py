@@ -17,7 +17,6 @@ from sanitize._util.progress import advance, begin
 from sanitize._util.system import ordered_map
 from sanitize.core.binning import as_numbers, is_numeric
 from sanitize.errors import ColumnError, InvalidDistribution
-from sanitize.release.layout import select
 from sanitize.release.row_order import OrderAudit
 from sanitize.tables.columns import as_arrow, narrow
 from sanitize.tables.files.source import BATCH_ROWS
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.core.joint import ContingencyTable
-    from sanitize.release.layout import Columns, ColumnSpec, Layout
+    from sanitize.release.layout import Columns, Layout
     from sanitize.tables.files.source import Load, Source
 
     Batch = Mapping[str, pa.Array]
@@ -81,12 +80,7 @@ class RowCounts:
         return counted
 
     def count(
-        self,
-        columns: Columns,
-        first: int = 0,
-        weights: Any = None,
-        clusters: Any = None,
-        largest: float | None = None,
+        self, columns: Columns, first: int = 0, weights: Any = None, clusters: Any = None, largest: float | None = None
     ) -> None:
         """Add the rows of a batch, from number ``first`` on."""
         self.table.count(columns, weights, clusters, largest)
@@ -123,33 +117,26 @@ def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
     weights = as_numbers(column) if is_numeric(column.type) else np.full(len(column), np.nan)
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ColumnError(
-            f"column {name!r} holds the weights of the rows, which must be numbers > 0; correct or drop it", name
+            f"column {name!r} has the weights of the rows, which must be numbers > 0: correct it or leave it out", name
         )
     return weights
 
 
-def feature_columns(table: Table, features: Any) -> dict[str, Any]:
-    """Sensitive columns that were passed separately from the table, by name; empty if there are none."""
-    if features is None:
-        return {}
-    if hasattr(features, "columns") or hasattr(features, "column_names"):
-        frame = Table.from_native(features)
+def sensitive_columns(sensitive: Any, n_rows: int, default: str) -> dict[str, Any]:
+    """Sensitive columns of a frame, series or array, by name; ``default`` names those without a name."""
+    if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names"):
+        frame = Table.from_native(sensitive)
         columns = {name: frame[name] for name in frame}
     else:
-        name = getattr(features, "name", None)
-        array = features if name is not None else np.asarray(features)
+        name = getattr(sensitive, "name", None)
+        array = sensitive if name is not None else np.asarray(sensitive)
         if getattr(array, "ndim", 1) == 2:
-            columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
+            columns = {f"{default}_{j}": array[:, j] for j in range(array.shape[1])}
         else:
-            columns = {str(name) if name is not None else "sensitive_features": array}
+            columns = {str(name) if name is not None else default: array}
     for name, column in columns.items():
-        if len(column) != table.n_rows:
-            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, X has {table.n_rows}", name)
-    clash = sorted(set(columns) & set(table.names))
-    if clash:
-        raise ColumnError(
-            f"column {clash[0]!r} is in X and in sensitive_features; drop it from X or rename it", clash[0]
-        )
+        if len(column) != n_rows:
+            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, and the table has {n_rows}", name)
     return columns
 
 
@@ -177,8 +164,14 @@ class MemoryTable:
 
     @cached_property
     def features(self) -> Mapping[str, Any]:
-        """Sensitive columns that were passed separately from the table, by name."""
-        return feature_columns(self.head, self.sensitive_features)
+        """Sensitive columns that were passed separately from the table, by name; empty if there are none."""
+        if self.sensitive_features is None:
+            return {}
+        columns = sensitive_columns(self.sensitive_features, self.n_rows, "sensitive_features")
+        if shared := sorted(set(columns) & set(self.names)):
+            words = "is in X and in sensitive_features; drop it from X or rename it"
+            raise ColumnError(f"column {shared[0]!r} {words}", shared[0])
+        return columns
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:
@@ -233,6 +226,7 @@ class TableCounter:
     sensitive_features: ClassVar[Any] = None
     features: ClassVar[Mapping[str, Any]] = {}
     weights: ClassVar[Any] = None
+    groups: ClassVar[Any] = None
     largest_total: ClassVar[float | None] = None
 
     @property
@@ -367,13 +361,6 @@ class TableCounter:
 
 
 TableSource: TypeAlias = TableCounter | MemoryTable
-
-
-def sensitive_names(table: TableSource, spec: ColumnSpec) -> tuple[str, ...]:
-    """Names of the sensitive columns, which may be in the table or separate."""
-    if table.sensitive_features is not None and spec is not None:
-        raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
-    return tuple(table.features) or select("sensitive", spec, table.head)
 
 
 @dataclass(frozen=True)

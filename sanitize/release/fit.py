@@ -26,7 +26,7 @@ from sanitize.release.design import (
     design_channels,
     release_facts,
 )
-from sanitize.release.first_pass import RowCounts, TableCounter, sensitive_names
+from sanitize.release.first_pass import RowCounts, TableCounter
 from sanitize.release.layout import Layout, make_bins, public_columns, require_columns, select
 from sanitize.release.people import ROW, encode_counts, refuse_by_companions, refuse_people
 from sanitize.release.recipes.promise import NoisyRowCounts, add_noise, check_order, with_level, with_promise
@@ -162,29 +162,26 @@ class Recipe(ABC):
                 f"{self.promise.keyword} needs rows that it can count with noise: fit on the rows themselves"
             )
         table, channel = counts.table, options.channel if self.takes_channel else None
+        layout.check_distinct(table)
         if self.person is None and layout.prints_symbols:
-            layout.check_distinct(table)
             refuse_people(*encode_counts(table), layout.value_columns)
-        spec = self._counting_people()
+        spec = replace(self.specification(), counts_people=self.person_column is not None)
         if self.promise is not None:
             spec = replace(spec, facts=with_level(spec.facts, self.promise, seeded=self.is_seeded))
         spec, layout = self.resolve(spec, layout, counts, channel)
         facts = self._settings_facts(spec, layout)
-        layout.check_distinct(table)
         check_confidence_settings(spec, layout)
         joint = table.to_joint(spec.smoothing)
         confidence = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
         channels = design_channels(table, joint, spec, confidence=confidence, fixed=channel)
         printed = chain_channels(channels).with_optimality(channels[0].optimality)
-        facts = release_facts(layout, table, spec, facts, printed, counts.clipped, is_fixed=channel is not None)
+        facts = release_facts(layout, counts, spec, facts, printed, is_fixed=channel is not None)
         report = LeakageReport.measure(joint, printed, spec.budget, facts=facts, confidence=confidence)
         if not self.keep_sensitive:
             report.require()
-        risk = limits_for(spec.budget, joint.sensitive).lift_risk(lift(joint), joint.p_s)
-        release = FittedRelease(
-            joint, printed, report, int(np.argmax(risk)), layout, spec.budget, self.handle_unknown, channel is not None
-        )
-        release = self.finish(replace(release, counts=counts), spec, options)
+        riskiest = int(np.argmax(limits_for(spec.budget, joint.sensitive).lift_risk(lift(joint), joint.p_s)))
+        settings = layout, spec.budget, self.handle_unknown, channel is not None, counts
+        release = self.finish(FittedRelease(joint, printed, report, riskiest, *settings), spec, options)
         if self.promise is not None:
             release = with_promise(release, self.promise, layout)
         return self.price(release, options)
@@ -196,7 +193,8 @@ class Recipe(ABC):
         if counts.order is not None:
             report = counts.order.check_report(report, release.budget, counts.table)
         if options.is_priced:
-            report = _price_confidence(report, release, counts.table, self._counting_people())
+            spec = replace(self.specification(), counts_people=self.person_column is not None)
+            report = _price_confidence(report, release, counts.table, spec)
         return replace(release, report=report)
 
     # ------------------------------------------- methods of each mechanism: the first is required, the others optional
@@ -219,29 +217,25 @@ class Recipe(ABC):
 
     def check(self, table: TableSource, order: RowOrder) -> None:
         """Refuse parameters that do not fit together or the table, before reading any row."""
+        column = table.source.weights if isinstance(table, TableCounter) else None
+        if self.promise is not None and any(given is not None for given in (column, table.weights, table.groups)):
+            raise InvalidParameter(f"{self.promise.keyword} requires that each row is one person: leave weights out")
+        if column is not None:
+            self._check_weights(column, order)
         if isinstance(table, TableCounter):
-            self.check_weights(table, order)
             self.check_files(order)
-        else:
-            self._refuse_weights(table.weights, table.groups)
         self.specification()
 
-    def check_weights(self, table: TableCounter, order: RowOrder) -> None:
-        """Refuse weights of the rows of a file if they have no meaning for the recipe."""
-        self._refuse_weights(table.source.weights)
-        if table.source.weights is None or (self.takes_weights and self.confidence is None and order == "shuffle"):
+    def _check_weights(self, name: str, order: RowOrder) -> None:
+        """Refuse the column of the weights of the rows of a file if weights have no meaning for the recipe."""
+        if self.takes_weights and self.confidence is None and order == "shuffle":
             return
-        what = "a confidence" if self.takes_weights and self.confidence is not None else "rows that keep their order"
+        what = "rows that keep their order" if self.confidence is None else "a confidence"
         raise InvalidParameter(
-            f"the weights of the rows, {table.source.weights!r}, cannot be used with "
+            f"the weights of the rows, {name!r}, cannot be used with "
             f"{what if self.takes_weights else self.estimator()}: leave weights out, or release by one mechanism "
             "(such as subset-merging or latent-classes) without a confidence, with shuffled rows"
         )
-
-    def _refuse_weights(self, *weights: object) -> None:
-        """Refuse weights of rows, and groups of rows, under differential privacy."""
-        if self.promise is not None and any(given is not None for given in weights):
-            raise InvalidParameter(f"{self.promise.keyword} requires that each row is one person: leave weights out")
 
     def check_files(self, order: RowOrder = "shuffle") -> None:
         """Refuse settings that tables in files do not support."""
@@ -252,16 +246,14 @@ class Recipe(ABC):
         if self.record_dp is not None:
             check_order(order, "record_dp")
 
-    def _counting_people(self) -> Specification:
-        return replace(self.specification(), counts_people=self.person_column is not None)
-
     def _settings_facts(self, spec: Specification, layout: Layout) -> ReleaseFacts:
         """Facts about the mechanism and the settings that all recipes share."""
         notes = (*((SEEDED_NOTE,) if self.is_seeded else ()), *spec.facts.warnings)
+        facts = replace(spec.facts, seeded=self.is_seeded, warnings=notes)
         if not self.keep_sensitive:
-            return replace(spec.facts, seeded=self.is_seeded, warnings=notes)
+            return facts
         notes = (*notes, "the sensitive columns are kept in the output: not for release")
-        return replace(spec.facts, seeded=self.is_seeded, kept=layout.sensitive, warnings=notes)
+        return replace(facts, kept=layout.sensitive, warnings=notes)
 
     # ------------------------------------------------------------------------------------------- columns
 
@@ -332,7 +324,7 @@ class Recipe(ABC):
         head = table.head
         person = select("person", self.person_column, head)
         require_columns(head, self.sensitive, self.public, self.keep, self.bins)
-        sensitive = sensitive_names(table, self.sensitive)
+        sensitive = self.sensitive_names(table)
         keep = select("keep", self.keep, head)
         public = (*public_columns(head, self.public, (*sensitive, *person, *keep)), *keep)
         if taken := [name for name in person if name in (*sensitive, *public)]:
@@ -341,11 +333,6 @@ class Recipe(ABC):
                 taken[0],
             )
         if not sensitive:
-            if self.needs_sensitive:
-                raise ColumnError(
-                    f"{self.estimator()} needs sensitive columns: name them with sensitive=, or "
-                    "pass them to fit as sensitive_features (y is never taken as sensitive)"
-                )
             sensitive = public
         elif overlap := sorted(set(sensitive) & set(public)):
             raise ColumnError(
@@ -353,6 +340,18 @@ class Recipe(ABC):
             )
         bins = make_bins(self.bins, table.columns, tuple(dict.fromkeys((*sensitive, *public))))
         return Layout(sensitive, public, bins, self.missing, keep)
+
+    def sensitive_names(self, table: TableSource) -> tuple[str, ...]:
+        """Names of the sensitive columns, which may be in the table or separate; refuse to release without any."""
+        if table.sensitive_features is not None and self.sensitive is not None:
+            raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
+        names = tuple(table.features) or select("sensitive", self.sensitive, table.head)
+        if not names and self.needs_sensitive:
+            raise ColumnError(
+                f"{self.estimator()} needs sensitive columns: name them with sensitive=, or pass them to fit as "
+                "sensitive_features (y is never taken as sensitive)"
+            )
+        return names
 
     def learn_layout(self, roles: Layout, table: TableSource, options: FitOptions) -> Layout:
         """Return the layout for counting rows; a layout of latent classes is fitted to the rows."""
@@ -389,25 +388,15 @@ def _price_confidence(
     among = report._worst.distributions
 
     def utility(confidence: ConfidenceSet | None) -> float:
-        return normalized_utility(
-            release.joint, chain_channels(design_channels(table, release.joint, spec, confidence=confidence))
-        )
+        channels = design_channels(table, release.joint, spec, confidence=confidence)
+        return normalized_utility(release.joint, chain_channels(channels))
 
     kept = utility(None)
-    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept)
-    more = (
-        Measure(
-            f"normalized_utility_{k}x",
-            f"share kept with {k} x the rows",
-            "1",
-            "estimate",
-            None,
-            utility(among.scaled(k)),
-        )
-        for k in (10, 100)  # gain by more rows, at most that without a confidence
-        if kept >= USELESS_BELOW
-    )
-    return replace(report, measures=(*report.measures, plain, *more))
+    lines = [Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept)]
+    for k in (10, 100) if kept >= USELESS_BELOW else ():  # gain by more rows, at most that without a confidence
+        name, label = f"normalized_utility_{k}x", f"share kept with {k} x the rows"
+        lines.append(Measure(name, label, "1", "estimate", None, utility(among.scaled(k))))
+    return replace(report, measures=(*report.measures, *lines))
 
 
 def recipe_type(name: str) -> type[Recipe]:

@@ -22,7 +22,7 @@ from sanitize.tables.columns import as_arrow
 from sanitize.tables.frame import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -55,13 +55,16 @@ def two_dimensional(native: Any) -> Any:
     return array
 
 
-def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the public columns; all but the sensitive ones by default."""
+def public_columns(table: Table, spec: ColumnSpec, taken: Collection[str]) -> tuple[str, ...]:
+    """Names of the public columns; by default all columns except those with another role."""
     if spec is not None:
         return select("public", spec, table)
-    left = tuple(name for name in table.names if name not in sensitive)
+    left = tuple(name for name in table.names if name not in taken)
     if not left:
-        raise ColumnError(f"no public column is left: the table has {len(table)} feature(s) and all are sensitive")
+        raise ColumnError(
+            f"no public column is left: each of the {len(table)} feature(s) of the table has another role (such as "
+            "sensitive); name the columns to release with public="
+        )
     return left
 
 
@@ -189,6 +192,8 @@ class Layout:
 
     # Whether public symbols are written unchanged, so that a symbol of few rows could be traced to people.
     prints_symbols: ClassVar[bool] = True
+    # Whether the distribution of the public columns must be learned.
+    learns_public: ClassVar[bool] = True
 
     @property
     def value_columns(self) -> list[str]:
@@ -250,18 +255,18 @@ class Layout:
 
     def check_distinct(self, table: ContingencyTable) -> None:
         """Refuse columns with a different value in most rows, whose distribution cannot be learned."""
-        self.refuse_distinct({"sensitive": table.sensitive, "public": table.public}, int(table.n))
+        alphabets = {"sensitive": table.sensitive, "public": table.public}
+        self.refuse_distinct(alphabets, int(table.n), () if self.learns_public else self.public)
 
     @staticmethod
-    def refuse_distinct(alphabets: Mapping[str, Alphabet], n_rows: int) -> None:
-        """Refuse columns of some roles in which most rows have a value of their own."""
+    def refuse_distinct(alphabets: Mapping[str, Alphabet], n_rows: int, free: Collection[str] = ()) -> None:
+        """Refuse columns of some roles in which most rows have a value of their own, unless they are ``free``."""
+        kinds, amounts = dict[str, str](), False
         if n_rows < TELLING_ROWS:
             return
-        kinds: dict[str, str] = {}
-        amounts = False
         for kind, alphabet in alphabets.items():
             for name, level, codes in zip(alphabet.columns, alphabet.levels, alphabet.codes.T, strict=True):
-                if len(np.unique(codes)) > n_rows / 2:
+                if name not in free and len(np.unique(codes)) > n_rows / 2:
                     kinds.setdefault(name, kind)
                     amounts |= kind == "public" and not names_rows(level, n_rows)
         if not kinds:
@@ -269,9 +274,8 @@ class Layout:
         listed = ", ".join(f"{kind} column {name!r}" for name, kind in kinds.items())
         way_out = " Latent classes (latent-classes) take amounts as they are." if amounts else ""
         raise ColumnError(
-            f"there is a different value in most rows of {listed}, so no distribution can be learned. Give "
-            "bins to numbers and dates, "
-            f"and leave out columns that identify their row.{way_out}",
+            f"there is a different value in most rows of {listed}, so no distribution can be learned. Give bins to "
+            f"numbers and dates, and leave out columns that identify their row.{way_out}",
             next(iter(kinds)) if len(kinds) == 1 else None,
         )
 
@@ -331,8 +335,8 @@ class CellLayout(Layout):
         return replace(self, partition=self.partition.with_key(key))
 
     def bare(self) -> CellLayout:
-        """Return the layout itself, because it contains no distribution."""
-        return self
+        """Return the layout without a table to which its classes were fitted."""
+        return CellLayout(*self.roles, partition=self.partition)
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
         """Columns of a batch, including the classes of its rows."""

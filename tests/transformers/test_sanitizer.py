@@ -240,7 +240,7 @@ def test_no_sensitive_column_at_all_is_refused(estimator):
 
 
 def test_sensitive_features_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="has 3 rows, X has 400"):
+    with pytest.raises(ValueError, match="has 3 rows, and the table has 400"):
         Watchdog(LiftBudget.symmetric(1.0)).fit(DF[X], sensitive_features=["a", "b", "a"])
 
 

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._util.sampling.noise import Randomness
-    from sanitize.core.binning import Bins
     from sanitize.core.budgets import CapacityBudget
-    from sanitize.core.joint import ContingencyTable, JointDistribution
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms import Method
     from sanitize.release.first_pass import TableSource
     from sanitize.release.fit import FitOptions
@@ -71,9 +70,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         """Return the budget, the Gaussian mechanism and the settings, after checking the parameters."""
         budget = as_capacity_budget(self.budget, "GaussianChannel")
         if not 0 < budget.nats < math.inf:
-            raise InvalidParameter(
-                f"budget must be a finite capacity > 0 (at 0 no finite noise suffices), got {budget.nats}"
-            )
+            raise InvalidParameter(f"budget must be a finite capacity > 0 (0 takes infinite noise), got {budget.nats}")
         return Specification("Gaussian channel", _Noise(budget.nats, self.reach, self.method), budget, prints=False)
 
     def roles(self, table: TableSource) -> Layout:
@@ -84,8 +81,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
             raise ColumnError(
                 f"bins are for sensitive columns here; {binned[0]!r} has a grid: give its bounds", binned[0]
             )
-        columns = {name: as_arrow(table.columns[name], name) for name in layout.public}
-        grids: dict[str, Bins] = {name: self._grid(name, column) for name, column in columns.items()}
+        grids = {name: self._grid(name, as_arrow(table.columns[name], name)) for name in layout.public}
         return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids})
 
     def _grid(self, name: str, column: ArrowColumn) -> Grid:
@@ -103,24 +99,16 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
 
     def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
         """Return the release with a channel for all grid points, in place of one for those that occur."""
-        noise = spec.mechanism
-        assert isinstance(noise, _Noise)
-        layout = release.layout
-        channel = noise.grid_channel(layout.public, [layout.bins[name].labels for name in layout.public])
-        return replace(release, channel=channel)
+        names, bins = release.layout.public, release.layout.bins
+        assert isinstance(spec.mechanism, _Noise)
+        return replace(release, channel=spec.mechanism.grid_channel(names, [bins[name].labels for name in names]))
 
 
 @dataclass(frozen=True)
 class _GridLayout(Layout):
     """Layout whose public columns may have a different value in every row, as no distribution of them is needed."""
 
-    def check_distinct(self, table: ContingencyTable) -> None:
-        """Refuse sensitive columns that hold a different value in most rows."""
-        try:
-            super().check_distinct(table)
-        except ColumnError as error:
-            if error.column not in self.public:
-                raise
+    learns_public = False
 
 
 @dataclass(frozen=True)
@@ -168,6 +156,5 @@ def _product(
 
 def _tuples(names: tuple[str, ...], grids: Sequence[Sequence[float]]) -> Alphabet:
     """Alphabet of all tuples of grid points in lexicographic order."""
-    mesh = np.stack([axis.ravel() for axis in np.meshgrid(*(np.arange(len(g)) for g in grids), indexing="ij")], axis=1)
-    table = {name: np.asarray(grid)[mesh[:, j]] for j, (name, grid) in enumerate(zip(names, grids, strict=True))}
-    return Alphabet.from_table(table, names)
+    places = np.indices([len(grid) for grid in grids]).reshape(len(grids), -1)
+    return Alphabet.from_table({n: np.asarray(g)[p] for n, g, p in zip(names, grids, places, strict=True)}, names)

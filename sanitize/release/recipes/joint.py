@@ -13,9 +13,8 @@ from sanitize._util.checks import positive
 from sanitize.core.budgets import declared_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.release.design import Specification
-from sanitize.release.first_pass import sensitive_names
 from sanitize.release.fit import Recipe
-from sanitize.release.layout import require_columns, select
+from sanitize.release.layout import public_columns, require_columns, select
 from sanitize.release.recipes.joint_plan import JointLayout, JointPlan
 from sanitize.report import ReleaseFacts
 
@@ -80,11 +79,6 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                     "release; give all columns to it as public, or make two releases and record both in a "
                     "sanitize.Ledger"
                 )
-            if recipe.promise is not None:
-                raise InvalidParameter(
-                    f"part {name!r}: a joint release is designed from counts without noise; leave out "
-                    f"{recipe.promise.keyword}, or release all columns as one tuple"
-                )
             entries.append((name, recipe))
         return entries
 
@@ -93,58 +87,50 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         """Bins of the columns of all parts."""
         by_column: dict[str, Any] = {}
         for name, part in self.parts:
-            part_bins = part.bins
-            by_column |= (
-                part_bins
-                if isinstance(part_bins, Mapping)
-                else {}
-                if part_bins is None
-                else {f"(part {name})": part_bins}
-            )
+            if part.bins is not None:
+                by_column |= part.bins if isinstance(part.bins, Mapping) else {f"(part {name})": part.bins}
         return by_column
 
     def specification(self) -> Specification:
         """Return the budget; the parts write what they release, and their plan replaces the mechanism."""
         budget = declared_budget(self.budget)
         for name, part in self.parts:
-            self._check_part(name, part)
+            if fault := self._find_fault(part):
+                raise InvalidParameter(f"part {name!r}: {fault}")
         _check_names([name for name, _ in self.parts], {item.name for item in fields(self)})
         _check_weights(self.weights, {name for name, part in self.parts if part.budget is None})
         if not self.parts and self.keep is None:
             raise InvalidParameter("there is nothing to release: give sanitizers, keep, or both")
         return Specification("joint release", _no_mechanism, budget, prints=False)
 
-    def _check_part(self, name: str, part: Recipe) -> None:
-        """Refuse a part that contradicts the joint release."""
-        left = {"random_state": part.random_state is None, "keep_sensitive": not part.keep_sensitive}
-        left["person"] = getattr(part, "person", None) is None or "person" not in vars(part)
-        for setting, is_left in left.items():
-            if not is_left:
-                raise InvalidParameter(f"part {name!r}: leave {setting} at its default; JointRelease decides it")
+    def _find_fault(self, part: Recipe) -> str:
+        """Describe a setting of a part that contradicts the joint release; empty if there is none."""
+        for setting in ("random_state", "keep_sensitive", "person"):
+            if (value := vars(part).get(setting)) is not None and value is not False:
+                return f"leave {setting} at its default; JointRelease decides it"
+        if part.promise is not None:
+            words = "a joint release is designed from counts without noise; leave out"
+            return f"{words} {part.promise.keyword}, or release all columns as one tuple"
         if part.confidence is not None:
-            raise InvalidParameter(
-                f"part {name!r}: leave confidence out; a joint release is designed and judged for the "
-                "frequencies of its table, and its report adds the worst case of a sample"
+            return (
+                "leave confidence out; a joint release is designed and judged for the frequencies of its table, and "
+                "its report adds the worst case of a sample"
             )
         if part.side_columns:
-            raise InvalidParameter(
-                f"part {name!r}: leave side_columns out; its limit covers a single channel, and a joint release has "
-                "several: release these columns alone"
+            return (
+                "leave side_columns out; its limit covers a single channel, and a joint release has several: release "
+                "these columns alone"
             )
         for setting, default in (("missing", "category"), ("handle_unknown", "high_risk")):
-            if setting in vars(part) and getattr(part, setting) not in (default, getattr(self, setting)):
-                raise InvalidParameter(f"part {name!r}: give {setting} to JointRelease, for all columns alike")
+            if vars(part).get(setting, default) not in (default, getattr(self, setting)):
+                return f"give {setting} to JointRelease, for all columns alike"
+        return ""
 
     def roles(self, table: TableSource) -> Layout:
         """Roles of the columns: those of the parts in order, then the kept ones."""
         head = table.head
         require_columns(head, self.sensitive, *(part.public for _, part in self.parts), self.keep)
-        sensitive = sensitive_names(table, self.sensitive)
-        if not sensitive:
-            raise ColumnError(
-                "JointRelease needs sensitive columns: name them with sensitive=, or pass them to fit as "
-                "sensitive_features (y is never taken as sensitive)"
-            )
+        sensitive = self.sensitive_names(table)
         keep = select("keep", self.keep, head)
         layouts: dict[str, Layout] = {}
         bins: dict[str, Bins] = {}
@@ -177,13 +163,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             raise ColumnError(f"parts {open_[0]!r} and {open_[1]!r} both have public=None; name their columns")
         by_part = {name: select("public", part.public, table) for name, part in self.parts if part.public is not None}
         taken = {*sensitive, *keep, *chain(*by_part.values())}
-        for name in open_:
-            by_part[name] = tuple(column for column in table.names if column not in taken)
-            if not by_part[name]:
-                raise ColumnError(
-                    f"no public column is left for part {name!r}: the table has {len(table)} feature(s) and all "
-                    "are sensitive, kept or another part's"
-                )
+        by_part |= {name: public_columns(table, None, taken) for name in open_}
         return [(name, part.with_changes(public=list(by_part[name]))) for name, part in self.parts]
 
     def resolve(
@@ -191,7 +171,6 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
     ) -> tuple[Specification, Layout]:
         """Design every part given the others, and return the plan with the joint columns."""
         assert isinstance(layout, JointLayout)
-        layout.check_distinct(counts.table)
         if channel is not None:
             return replace(spec, facts=ReleaseFacts(kept=layout.keep)), layout
         try:

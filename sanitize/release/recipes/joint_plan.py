@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.release.fit import Recipe
 
+    Parts = Sequence[tuple[str, Recipe]]
+
 
 @dataclass(frozen=True)
 class JointPart:
@@ -122,12 +124,7 @@ class JointPlan:
 
     @classmethod
     def design(
-        cls,
-        layout: JointLayout,
-        parts: Sequence[tuple[str, Recipe]],
-        counts: ContingencyTable,
-        budget: Budget,
-        weights: Mapping[str, float],
+        cls, layout: JointLayout, parts: Parts, counts: ContingencyTable, budget: Budget, weights: Mapping[str, float]
     ) -> JointPlan:
         """Design every part: first those with their own budget, then the others in turns.
 
@@ -181,10 +178,7 @@ class JointPlan:
 
 
 def _part_lines(
-    layout: JointLayout,
-    parts: Sequence[tuple[str, Recipe]],
-    tables: Sequence[ContingencyTable],
-    channels: Mapping[str, Channel],
+    layout: JointLayout, parts: Parts, tables: Sequence[ContingencyTable], channels: Mapping[str, Channel]
 ) -> tuple[tuple[PartLeakage, ...], tuple[str, ...]]:
     """Return lines of the report on the leakage of each part alone, and notes on its design."""
     lines, warnings = [], []

@@ -191,9 +191,7 @@ def design_in_turns(
             for steps in _BLURRED_LADDERS:  # random weights decide which part goes first
                 chosen = rng.choice((0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), len(parts))
                 factors = dict(zip(sorted(parts), chosen.tolist(), strict=True))
-                weighed = {
-                    number: replace(part, weight=part.weight * factors[number]) for number, part in parts.items()
-                }
+                weighed = {n: replace(part, weight=part.weight * factors[n]) for n, part in parts.items()}
                 states.append(climb(weighed, steps))
             states = [state, *(candidate for candidate in states if candidate.n_useful >= state.n_useful)]
             state = max(states, key=lambda state: round(state.mean(parts), 9))
@@ -238,9 +236,8 @@ def _turns(
         part = parts[number]
         other_channels = {index: channels[0] for index, channels in state.channels.items() if index != number}
         pairs, conditional = conditional_budget(current.cells(number, other_channels), part.table.public, budget)
-        settings = (
-            {"effort": effort} if getattr(part.recipe, "effort", 0) is None else {}
-        )  # if the part has no effort of its own
+        # A part may have an effort of its own, or none.
+        settings = {"effort": effort} if getattr(part.recipe, "effort", 0) is None else {}
         spec = part.recipe.with_changes(budget=conditional, **settings).specification()
         channels = design_channels(part.table, part.table.to_joint(), spec, pairs)
         share = _share(channels[0], part.table)

@@ -253,7 +253,7 @@ def test_rare_symbols_and_single_rows_do_not_break_an_adversary():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"sensitive": [0] * 20}, "one symbol only"),
+        ({"sensitive": [0] * 20}, "the same values in all rows"),
         ({"sensitive": [0, 1]}, "2 rows"),
         ({"estimator": LinearRegression()}, "predict_proba"),
         ({"cv": 1}, ">= 2"),
