@@ -100,10 +100,3 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
             is_noisy = alphabet is channel.outputs and isinstance(bins, Grid)  # noise may exceed the ends of the grid
             if bins is not None and bins.order is not None and not is_noisy and not level.equals(bins.order):
                 raise damage_error("its bins are not those of its channel")
-
-
-def describe_contents(layout: Layout, channel: Channel) -> str:
-    """Describe what a saved release contains of the table."""
-    if (classes := layout_classes(layout)) is None:
-        return f"the {channel.n_inputs} public symbols that were seen, and the frequencies of those written alike"
-    return f"{classes.n_cells} latent classes: how often each level of a column, or of two, is in each of them; no row"

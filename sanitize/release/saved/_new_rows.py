@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,16 +15,15 @@ from sanitize.core.measures import normalized_utility
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
 from sanitize.release.design import restrict
 from sanitize.release.first_pass import RowCounts
+from sanitize.release.recipes.promise import check_order
 from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.core.budgets import Budget
-    from sanitize.core.joint import ContingencyTable
     from sanitize.release.first_pass import RowOrder, TableCounter
     from sanitize.release.layout import Layout
-    from sanitize.release.row_order import OrderAudit
     from sanitize.tables.files.source import Load
 
 
@@ -37,26 +35,21 @@ class NewRows:
     ----------
     channel : Channel
         Channel through which the rows will be released.
-    n : int
     seen : ndarray of int, shape (n_x,)
         Number of rows of each input symbol of the channel.
     digest : str
         SHA-256 of the symbols of all rows in their order, and of the names of their files.
-    clipped : Counter
-        Number of values of each binned column that lie outside its edges.
-    counts : ContingencyTable or None
-        Counts of (S, X), if the rows have the sensitive columns.
-    order : OrderAudit or None
-        Test of the order of the rows, if they keep it.
+    counts : RowCounts
+        Counts of the rows, whose table is empty if sensitive values are absent or not read.
+    is_measured : bool
+        Whether sensitive values were read.
     """
 
     channel: Channel
-    n: int
     seen: NDArray[np.int64]
     digest: str
-    clipped: Counter[str]
-    counts: ContingencyTable | None
-    order: OrderAudit | None
+    counts: RowCounts
+    is_measured: bool
 
     @classmethod
     def read(
@@ -67,12 +60,9 @@ class NewRows:
         has_secrets = layout.sensitive == layout.public or set(layout.sensitive) <= set(source.schema.names)
         measured = secrets and has_secrets
         audit = table.order_audit(layout, order)
-        if audit is not None and not secrets:
-            raise InvalidParameter(
-                "rows='keep' looks at every sensitive value; use rows='shuffle', the default, with secret_dp "
-                "and record_dp"
-            )
         if audit is not None and not measured:
+            if not secrets:
+                check_order(order, "secret_dp and record_dp")
             raise InvalidParameter(
                 "rows='keep' needs the sensitive columns in the new file, to measure what its order reveals; use "
                 "rows='shuffle', the default"
@@ -109,8 +99,7 @@ class NewRows:
             raise UnknownSymbol(layout.public, n_unseen, "A saved release refuses such rows: fit again on all rows.")
         if not n:
             raise SourceError(f"{source.root.name} has no rows, so there is nothing to release")
-        counts = total.table if measured else None
-        return cls(channel, n, seen, digest.hexdigest(), total.clipped, counts, total.order)
+        return cls(channel, seen, digest.hexdigest(), total, measured)
 
     @property
     def utility(self) -> float:
@@ -130,13 +119,13 @@ class NewRows:
         RowOrderLeak
             If the rows keep their order and it reveals S beyond the budget.
         """
-        if self.counts is None:
+        if not self.is_measured:
             return None, ()
-        facts = ReleaseFacts(mechanism=f"{mechanism}, held out", output=output)
-        distribution, channel, seen = restrict(self.counts, self.channel, 0, budget)
+        facts, table = ReleaseFacts(mechanism=f"{mechanism}, held out", output=output), self.counts.table
+        distribution, channel, seen = restrict(table, self.channel, 0, budget)
         report = LeakageReport.measure(distribution, channel, seen, facts=facts)
-        if self.order is not None:
-            report = self.order.check_report(report, seen, self.counts)
+        if self.counts.order is not None:
+            report = self.counts.order.check_report(report, seen, table)
         if report.ok:
             return report, ()
         return report, (

@@ -27,7 +27,7 @@ from sanitize.errors import InvalidParameter, SanitizeError
 from sanitize.release.designer import Designer, Prepared
 from sanitize.release.layout import CellLayout, layout_classes
 from sanitize.release.release import FittedRelease
-from sanitize.release.saved._form import SavedForm, check_fit, damage_error, describe_contents, own_budget
+from sanitize.release.saved._form import SavedForm, check_fit, damage_error, own_budget
 from sanitize.release.saved._new_rows import NewRows
 from sanitize.report import (
     ALONE,
@@ -129,7 +129,8 @@ class SavedRelease:
         facts = report.facts
         design = own_budget(release.budget), release.channel.with_optimality(optimality)
         document = {**claims(report), "measures": list(map(vars, report.measures))}
-        statements = tuple(map(_round_measure, report.measures)), tuple(grave(document))
+        rounded = ({name: round_figure(value) for name, value in vars(line).items()} for line in report.measures)
+        statements = tuple(read(MeasureForm, line).measure() for line in rounded), tuple(grave(document))
         mechanism = release_note(report)["mechanism"]  # files of new rows use the same name
         output, promises = cast("Output", facts.output), (facts.secret_dp, facts.record_dp)
         return cls(mechanism, output, *design, *statements, *promises, release.layout)
@@ -147,7 +148,11 @@ class SavedRelease:
     @property
     def contents(self) -> str:
         """Description of what the saved release reveals about the fitted table; it quotes no value."""
-        words = describe_contents(self._layout, self.channel)
+        n_seen, classes = self.channel.n_inputs, layout_classes(self._layout)
+        words = f"the {n_seen} public symbols that were seen, and the frequencies of those written alike"
+        if classes is not None:
+            frequencies = "how often each level of a column, or of two, is in each of them; no row"
+            words = f"{classes.n_cells} latent classes: {frequencies}"
         if self.record_dp is not None:
             return f"{words}; all of it was learned from noisy counts"
         return words if self.secret_dp is None else f"{words}; all figures about sensitive values are of noisy counts"
@@ -187,11 +192,9 @@ class SavedRelease:
             layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
             channel = form.channel.channel().with_optimality(optimality)
             check_fit(layout, channel, form.output)
-            design = budget_from_dict(form.budget), channel
-            statements = tuple(figure.measure() for figure in form.figures), form.warnings
-            return cls(
-                form.mechanism, form.output, *design, *statements, form.secret_dp, form.record_dp or None, layout
-            )
+            budget, figures = budget_from_dict(form.budget), tuple(figure.measure() for figure in form.figures)
+            promises = form.secret_dp, form.record_dp or None
+            return cls(form.mechanism, form.output, budget, channel, figures, form.warnings, *promises, layout)
         except (SchemaError, SanitizeError) as error:
             raise damage_error(error) from None
 
@@ -243,7 +246,8 @@ class SavedRelease:
                 layout = layout.with_key(whole.derive(f"classes {self.fingerprint} {digest}"))
         rows = NewRows.read(table, order, layout, self.channel, secrets=looks)
         held_out, warnings = rows.holdout_report(self.mechanism, self.output, self.budget)
-        report = AppendedReport(self, rows.n, held_out, rows.utility, (*self._layout.notes(rows.clipped), *warnings))
+        notes = (*self._layout.notes(rows.counts.clipped), *warnings)
+        report = AppendedReport(self, int(rows.seen.sum()), held_out, rows.utility, notes)
         words = whole.derive(f"saved {self.fingerprint} {rows.digest}")
         return Prepared(self.to_release(layout), rows.seen, words, report, new_rows_footer(report, order))
 
@@ -252,20 +256,11 @@ class SavedRelease:
         mechanism, output, record_dp = self.mechanism, self.output, self.record_dp or UNSET
         bins = tuple(bins for _, bins in sorted(layout.bins.items()))
         columns = layout.sensitive, layout.read, layout.missing, bins
-        design = (
-            budget_to_dict(self.budget),
-            channel.form(),
-            layout_classes(layout),
-            OptimalityForm.from_optimality(channel.optimality),
-        )
+        optimality = OptimalityForm.from_optimality(channel.optimality)
+        design = budget_to_dict(self.budget), channel.form(), layout_classes(layout), optimality
         statements = tuple(map(MeasureForm.from_measure, self.figures)), self.warnings, self.secret_dp, ""
-        return SavedForm(
-            "sanitize/release", 1, __version__, mechanism, output, *columns, *design, *statements, record_dp
-        )
-
-
-def _round_measure(line: Measure) -> Measure:
-    return read(MeasureForm, {name: round_figure(value) for name, value in vars(line).items()}).measure()
+        contents = *columns, *design, *statements, record_dp
+        return SavedForm("sanitize/release", 1, __version__, mechanism, output, *contents)
 
 
 @dataclass(frozen=True, eq=False)
