@@ -21,6 +21,7 @@ from sanitize.release.design import restrict
 from sanitize.release.layout import Layout, layout_classes
 from sanitize.report import LeakageReport, as_estimates, measure_worst_case
 from sanitize.tables.columns import UNSEEN, as_arrow, factorize, look_up
+from sanitize.tables.ordered import decode_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -57,7 +58,7 @@ def refuse_changed(columns: Mapping[str, ArrowColumn], alphabet: Alphabet, binne
             continue
         was, current = _kind(level.type), _kind(values.type)
         if was != current:
-            diffs[name] = f"{name!r} holds {current} where there was {was}"
+            diffs[name] = f"{name!r} has {current} where the fit had {was}"
         elif was == "text":
             plain = {text.strip().casefold() for text in level.to_pylist()}
             respelt = np.array([*(text.strip().casefold() in plain for text in values.to_pylist()), False])
@@ -135,10 +136,8 @@ class FittedRelease:
 
     def bare(self) -> FittedRelease:
         """Return the release without the learned distribution, which is not needed to release rows."""
-        joint, report = _nothing_known()
-        return replace(
-            self, joint=joint, report=report, layout=self.layout.bare(), counts=None, parts=None, compared=None
-        )
+        bare = FittedRelease.from_channel(self.channel, self.layout.bare(), self.budget)
+        return replace(bare, fallback=self.fallback, handle_unknown=self.handle_unknown, is_fixed=self.is_fixed)
 
     @property
     def classes(self) -> ClassPartition | None:
@@ -180,8 +179,7 @@ class FittedRelease:
             if bins is not None and bins.whole:
                 result[name] = bins.whole_range
             elif pa.types.is_integer(level.type) and len(level):
-                least, largest = pc.min_max(level).as_py().values()
-                result[name] = (least, largest)
+                result[name] = pc.min(level).as_py(), pc.max(level).as_py()
         return result
 
     def wide(self, types: Mapping[str, np.dtype[Any]]) -> set[str]:
@@ -235,11 +233,7 @@ class FittedRelease:
 
     def own_values(self, source: Mapping[str, Any]) -> dict[str, ArrowColumn]:
         """Exact values of rows in `own_columns`."""
-        columns = {name: as_arrow(source[name], name) for name in self.own_columns}
-        return {
-            name: column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
-            for name, column in columns.items()
-        }
+        return {name: decode_dictionary(as_arrow(source[name], name)) for name in self.own_columns}
 
     def check_order(self, order: RowOrder) -> None:
         """Refuse to shuffle rows if exact values of kept columns are written."""
@@ -279,7 +273,7 @@ def warn_of_unseen(n_unseen: int, n_rows: int) -> None:
     """Warn of the number of rows with symbols that did not occur at fit."""
     if n_unseen:
         warnings.warn(
-            f"{n_unseen} of {n_rows} rows hold public values that did not occur at fit; these rows were released "
+            f"{n_unseen} of {n_rows} rows have public values that did not occur at fit; these rows were released "
             "like rows with the riskiest symbol",
             UnseenSymbolWarning,
             stacklevel=4,
