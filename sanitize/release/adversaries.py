@@ -84,12 +84,11 @@ def _classifier(estimator: Any, seen: Features, secrets: Secrets, train: Rows, t
     """Predictions of an adversary that uses a scikit-learn classifier."""
     weighted = secrets.given is not None and has_fit_parameter(estimator, "sample_weight")
     extra = {"sample_weight": secrets.weights[train]} if weighted else {}
+    x, y = seen.matrix, secrets.codes
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", LinAlgWarning)
-        return class_probabilities(
-            estimator, seen.matrix[train], secrets.codes[train], seen.matrix[test], secrets.n_s, **extra
-        )
+        return class_probabilities(estimator, x[train], y[train], x[test], secrets.n_s, **extra)
 
 
 def boosting(n_leaves: int = 31, categories: Sequence[bool] | None = None) -> Any:
@@ -154,12 +153,10 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vecto
     prior is one member, so an adversary who finds nothing predicts close to the prior.
     """
     # Most coefficients for which Newton steps are faster than quasi-Newton steps.
-    small = seen.matrix.shape[1] * secrets.n_s <= 512
+    solver = "newton-cholesky" if seen.matrix.shape[1] * secrets.n_s <= 512 else "lbfgs"
     adversaries: list[Callable[[Features, Secrets, Rows, Rows], Vector]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
-        partial(
-            _classifier, LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)
-        ),
+        partial(_classifier, LogisticRegression(solver=solver, tol=1e-3, max_iter=500)),
         _tree,
     ]
     if 2 * seen.n_cells <= len(train):

@@ -42,22 +42,20 @@ def found_by_raw_rows(table: Mapping[str, Any], secret: NDArray[np.intp]) -> tup
     y = np.minimum(np.argsort(np.argsort(-counts, kind="stable")), _MOST_SECRETS - 1)[secret].astype(np.int32)
     figures = []
     for own in (y, np.random.default_rng(13).permutation(y)):
-        fold, beliefs = assign_folds(own, np.arange(len(own)), _FOLDS, 0), np.empty((len(own), int(y.max()) + 1))
+        fold, mean = assign_folds(own, np.arange(len(own)), _FOLDS, 0), 0.0
         with threads_for(None):
-            for k in range(_FOLDS):
-                beliefs[fold == k] = class_probabilities(
-                    model, x[fold != k], own[fold != k], x[fold == k], beliefs.shape[1]
-                )
-        # Rows are ranked within a fold, because the scores of two models are not comparable.
-        areas = [(_area(beliefs[fold == k], own[fold == k]), (fold == k).mean()) for k in range(_FOLDS)]
-        figures.append(sum(one * share for one, share in areas))
+            for k in range(_FOLDS):  # rows are ranked within a fold: the scores of two models are not comparable
+                test = fold == k
+                beliefs = class_probabilities(model, x[~test], own[~test], x[test], int(y.max()) + 1)
+                mean += _area(beliefs, own[test]) * float(test.mean())
+        figures.append(mean)
     return figures[0], figures[1]
 
 
 def _area(beliefs: Vector, secret: NDArray[np.int32]) -> float:
     shares = np.bincount(secret, minlength=beliefs.shape[1]) / len(secret)
-    found = [(share, area(beliefs[:, c], secret == c)[0]) for c, share in enumerate(shares) if 0 < share < 1]
-    return sum(share * one for share, one in found) / sum(share for share, _ in found) if found else 0.5
+    areas = [(share, area(beliefs[:, c], secret == c)[0]) for c, share in enumerate(shares) if 0 < share < 1]
+    return sum(share * value for share, value in areas) / sum(share for share, _ in areas) if areas else 0.5
 
 
 def _numbers(column: Any, name: str) -> tuple[Vector, bool]:

@@ -175,8 +175,13 @@ def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[An
 
 def may_be_people(column: Coded, times: NDArray[Any]) -> bool:
     """Return whether each value occurs in few rows, so that other columns can show if values identify people."""
-    is_on_few = 2 <= float(np.sum(times)) / max(len(column.values), 1) <= _MOST_ROWS_EACH
-    return len(column.values) > _FEW_VALUES and is_on_few and _may_be_names(column.values)
+    values, n_values = column.values, len(column.values)
+    if n_values <= _FEW_VALUES or not 2 <= float(np.sum(times)) / n_values <= _MOST_ROWS_EACH:
+        return False
+    if pa.types.is_floating(values.type):  # people have texts, dates or whole numbers; amounts have fractions
+        numbers = values.drop_null().to_numpy(zero_copy_only=False)
+        return bool((np.trunc(numbers) == numbers).all())
+    return not pa.types.is_boolean(values.type)
 
 
 def is_named_like_people(name: str) -> bool:
@@ -217,47 +222,27 @@ def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[
     target, times = Coded(target.values, target.codes[lines]), times[lines]
     # A column with as many values is another name of the same thing and gives no evidence.
     likely = [label for label, column in columns.items() if 1 < len(column.values) < len(target.values) / 2]
-    companions, constant, n_free = dict[str, Coded](), list[str](), 0
+    companions = []
     for label in likely[:: len(likely) // _OTHERS + 1]:
-        column = Coded(columns[label].values, columns[label].codes[lines])
-        if label == name or not _varies(column, times):
-            continue
-        companions[label] = column
-        is_constant = _agree(target, column, times) >= _NEARLY_ALL
-        constant, n_free = [*constant, label] if is_constant else constant, n_free + (not is_constant)
-        if n_free >= _OTHERS / 2:
-            return False
+        codes = columns[label].codes[lines]
+        shares = np.bincount(codes, times) / np.sum(times)
+        if float(shares @ shares) <= _VARIES:
+            companions.append(Coded(columns[label].values, codes))
+    constant = [column for column in companions if _agree(target, column, times) >= _NEARLY_ALL]
+    constant.sort(key=lambda column: len(column.values))
     # A town determines its region, and a post code both: agreement on them counts once.
-    independent = [
-        label
-        for i, label in enumerate(constant)
-        if not any(
-            _agree(companions[finer], companions[label], times) >= _NEARLY_ALL
-            for j, finer in enumerate(constant)
-            if (len(companions[finer].values), j) > (len(companions[label].values), i)
-        )
-    ]
-    return len(independent) > max(1, n_free)
-
-
-def _may_be_names(values: pa.Array) -> bool:
-    """Return whether values are texts, dates or whole numbers; amounts have fractions."""
-    if pa.types.is_floating(values.type):
-        numbers = values.drop_null().to_numpy(zero_copy_only=False)
-        return bool((np.trunc(numbers) == numbers).all())
-    return not pa.types.is_boolean(values.type)
-
-
-def _varies(column: Coded, times: NDArray[Any]) -> bool:
-    shares = np.bincount(column.codes, times) / np.sum(times)
-    return float(shares @ shares) <= _VARIES
+    n_independent = sum(
+        all(_agree(finer, column, times) < _NEARLY_ALL for finer in constant[place + 1 :])
+        for place, column in enumerate(constant)
+    )
+    return n_independent > max(1, len(companions) - len(constant))
 
 
 def _agree(first: Coded, second: Coded, times: NDArray[Any]) -> float:
     """Chance that two rows with the same value also agree on another column, over rows whose value repeats."""
-    rows = np.bincount(first.codes, times)
-    pairs, place = np.unique(first.codes * (int(second.codes.max()) + 1) + second.codes, return_inverse=True)
-    n_both, n_rows = np.bincount(place, times), rows[pairs // (int(second.codes.max()) + 1)]
+    n_second = int(second.codes.max()) + 1
+    pairs, place = np.unique(first.codes * n_second + second.codes, return_inverse=True)
+    n_both, n_rows = np.bincount(place, times), np.bincount(first.codes, times)[pairs // n_second]
     is_some = n_rows > 1
     return float((n_both * (n_both - 1))[is_some] @ (1 / (n_rows[is_some] - 1)) / max(n_both[is_some].sum(), 1.0))
 
@@ -289,8 +274,6 @@ def encode_counts(counts: ContingencyTable) -> tuple[dict[str, Coded], NDArray[A
     columns = {}
     for alphabet, codes in ((counts.sensitive, s), (counts.public, x)):
         for j, (name, level) in enumerate(zip(alphabet.columns, alphabet.levels, strict=True)):
-            column_codes = alphabet.codes[codes, j].astype(np.intp)
-            columns[name] = Coded(
-                level.take(pa.array(np.unique(column_codes[column_codes < len(level)]))), column_codes
-            )
+            of_lines = alphabet.codes[codes, j].astype(np.intp)
+            columns[name] = Coded(level.take(pa.array(np.unique(of_lines[of_lines < len(level)]))), of_lines)
     return columns, counts.seen[s, x]

@@ -63,7 +63,8 @@ def log_overlap(n_common: Numbers, a: Numbers, b: Numbers, n: Numbers) -> NDArra
     """Log of a bound on the chance that ``a`` random rows out of ``n`` share ``n_common`` rows with a set of ``b``."""
     n_common = np.clip(n_common, np.maximum(a + b - n, 0), np.minimum(a, b))
     ways = _log_ways(n_common, a - n_common) + _log_ways(b - n_common, n - a - b + n_common)
-    return np.minimum(0.0, math.log(2) + ways - _log_choices(n, b))
+    log_choices = gammaln(n + 1.0) - gammaln(b + 1.0) - gammaln(n - b + 1.0)
+    return np.minimum(0.0, math.log(2) + ways - log_choices)
 
 
 def log_cells(table: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -75,10 +76,6 @@ def _log_ways(*parts: Numbers) -> Any:
     """Log of n^n over the product of k^k, where the parts k sum to n."""
     n = sum(parts)
     return xlogy(n, n) - sum(xlogy(part, part) for part in parts)
-
-
-def _log_choices(n: Numbers, k: Numbers) -> Any:
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_rate: float) -> list[Finding]:

@@ -74,12 +74,6 @@ class SymbolOrder:
         """Number of rows in each block."""
         return _power_of_2(self.n_rows / _MOST_BLOCKS)
 
-    def counts(self, first: int, numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
-        """Count each of ``n`` symbol numbers by block, for consecutive rows from ``first`` on; shape (n, n_blocks)."""
-        edges = np.arange(first // self.size, -(-(first + len(numbers)) // self.size) + 1) * self.size
-        cut = np.clip(edges - first, 0, len(numbers))
-        return np.stack([count(numbers[start:end], n) for start, end in pairwise(cut)], axis=1)
-
     def add(self, first: int, numbers: NDArray[Any], keys: NDArray[np.int64]) -> None:
         """Add consecutive rows from ``first`` on, given the symbol number of each row and the key of each symbol."""
         if not len(numbers):
@@ -87,7 +81,9 @@ class SymbolOrder:
         if len(keys) > MOST_SYMBOLS:  # for few numbers, counting shows which of them occur faster than a search
             symbol_keys, places = _place_keys(keys, present_codes(numbers, len(keys)))
             numbers, keys = take_answers(places, numbers), symbol_keys
-        counted = self.counts(first, numbers, len(keys))
+        edges = np.arange(first // self.size, -(-(first + len(numbers)) // self.size) + 1) * self.size
+        cut = np.clip(edges - first, 0, len(numbers))
+        counted = np.stack([count(numbers[start:end], len(keys)) for start, end in pairwise(cut)], axis=1)
         symbol_keys, places = _place_keys(keys, counted.sum(axis=1) > 0)
         blocks = np.zeros((len(symbol_keys), counted.shape[1]), np.int64)
         np.add.at(blocks, places, counted)
@@ -147,12 +143,8 @@ class OrderAudit:
 
     def merge(self, addend: OrderAudit) -> OrderAudit:
         """Return an audit with the counts of this audit and the other one added."""
-        return OrderAudit(
-            {
-                names: SymbolOrder(order.n_rows, order.runs + addend.orders[names].runs)
-                for names, order in self.orders.items()
-            }
-        )
+        pairs = ((names, order, addend.orders[names]) for names, order in self.orders.items())
+        return OrderAudit({names: SymbolOrder(own.n_rows, own.runs + other.runs) for names, own, other in pairs})
 
     def check_report(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
         """Return the report of a release that keeps this order; refuse an order that reveals S beyond the limit.

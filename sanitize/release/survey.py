@@ -130,9 +130,8 @@ class ColumnSurvey:
         """Edges of about equally full bins, rounded so that they reveal little about any row; dates are text."""
         values, codes = self._values
         if self.kind == "date":
-            years = (
-                as_seconds(values, self.name)[0].astype("datetime64[s]").astype("datetime64[Y]").astype(float) + 1970
-            )
+            seconds = as_seconds(values, self.name)[0].astype("datetime64[s]")
+            years = seconds.astype("datetime64[Y]").astype(float) + 1970
             return [f"{edge:04.0f}-01-01" for edge in _round_quantiles(years[codes], n_bins)]
         return list(_round_quantiles(as_numbers(values)[codes], n_bins))
 

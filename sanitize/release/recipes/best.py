@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,10 +54,8 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     def _recipe(self, name: str, **settings: Any) -> Recipe:
         recipe_class: Any = recipe_type(name.title().replace(" ", ""))
-        names = {item.name for item in fields(recipe_class)}
-        recipe: Recipe = recipe_class(
-            **{item.name: getattr(self, item.name) for item in fields(self) if item.name in names} | settings
-        )
+        names = {item.name for item in fields(self)} & {item.name for item in fields(recipe_class)}
+        recipe: Recipe = recipe_class(**{name: getattr(self, name) for name in names} | settings)
         return recipe
 
     def fit(self, table: TableSource, options: FitOptions = PLAIN, roles: Layout | None = None) -> FittedRelease:
@@ -67,39 +65,26 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
             layout = self.roles(table) if roles is None else roles
             counts = self.count(table, layout, options.order)
         n_rows = 0 if table.weights is not None else table.n_rows  # a model of weighted rows does not take part
-        recipe, candidates = self._halve_confidence(n_rows), []
+        recipe, candidates = self, []
+        if self.confidence is not None and self._has_classes(n_rows):
+            # Two certificates hold together at a higher confidence of each (union bound): all tuple mechanisms share
+            # one, on a set of distributions; latent classes have another, on split rows. Whether there are two is
+            # decided by settings and rows alone, even if a design then turns out impossible.
+            recipe = self.with_changes(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
         if classes := recipe._classes(layout, n_rows):
-            declared = {
-                name: bins for name, bins in layout.bins.items() if not (bins.learned and name in layout.public)
-            }
+            declared = {name: bins for name, bins in layout.bins.items() if name not in _learned_public(layout)}
             with contextlib.suppress(SanitizeError):  # a mechanism that cannot release this table keeps nothing
                 draft = replace(options, channel=None, is_priced=False)
                 candidates.append(classes.fit(table, draft, replace(layout, bins=declared)))
         is_shuffled = isinstance(table, TableCounter) and options.order == "shuffle"
         chosen = recipe._choose_best(layout, counts, candidates, options, is_shuffled=is_shuffled)
-        return self._restate_confidence(chosen)
+        if self.confidence is None:
+            return chosen
+        return replace(chosen, report=chosen.report.with_confidence(self.confidence))  # the user's, for all together
 
     def design(self, layout: Layout, counts: RowCounts, options: FitOptions = PLAIN) -> FittedRelease:
         """Design with all tuple mechanisms that apply to the counts, and use the one that keeps most."""
         return self._choose_best(layout, counts, [], options)
-
-    def _halve_confidence(self, n_rows: float) -> Self:
-        """Return the recipe with the higher confidence that two certificates need to hold together (union bound).
-
-        All tuple mechanisms share one certificate, on a set of distributions; latent classes have another, on split
-        rows. Whether there are two is decided by settings and rows alone, even if a design then turns out impossible.
-        """
-        if self.confidence is None or not self._has_classes(n_rows):
-            return self
-        return self.with_changes(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
-
-    def _restate_confidence(self, fitted: FittedRelease) -> FittedRelease:
-        """Restate a release that was certified together with others at the confidence that the user requested."""
-        return (
-            fitted
-            if self.confidence is None
-            else replace(fitted, report=fitted.report.with_confidence(self.confidence))
-        )
 
     def _has_classes(self, n_rows: float) -> bool:
         """Return whether latent classes are compared, which needs enough rows."""
@@ -111,13 +96,9 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         if not self._has_classes(n_rows):
             return None
         declared = self.bins if isinstance(self.bins, Mapping) else {}
-        learned = {name for name, bins in layout.bins.items() if bins.learned and name in layout.public}
-        settings: dict[str, Any] = {
-            "sensitive": list(layout.sensitive),
-            "public": list(layout.public),
-            "bins": {name: edges for name, edges in declared.items() if name not in learned},
-        }
-        return self._recipe("latent class release", **settings)
+        bins = {name: edges for name, edges in declared.items() if name not in _learned_public(layout)}
+        roles: dict[str, Any] = {"sensitive": list(layout.sensitive), "public": list(layout.public)}
+        return self._recipe("latent class release", **roles, bins=bins)
 
     def _choose_best(
         self,
@@ -166,6 +147,11 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
                 yield recipe, recipe.design(layout, unordered, draft)
 
 
+def _learned_public(layout: Layout) -> set[str]:
+    """Names of the public columns whose bin edges were learned from the rows."""
+    return {name for name, bins in layout.bins.items() if bins.learned and name in layout.public}
+
+
 def _with_columns(
     fitted: FittedRelease, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
 ) -> FittedRelease:
@@ -174,9 +160,9 @@ def _with_columns(
     if never:
         lines.append(Measure(PRINTED, "rows with values that may be released", "1", "exact", 1.0, 1 - never))
     report = replace(fitted.report, measures=(*fitted.report.measures, *lines))
-    return replace(
-        fitted, report=with_relations(report, relations_of_tuples(fitted), is_shuffled=True) if is_shuffled else report
-    )
+    if is_shuffled:
+        report = with_relations(report, relations_of_tuples(fitted), is_shuffled=True)
+    return replace(fitted, report=report)
 
 
 def relations_of_tuples(fitted: FittedRelease) -> tuple[Relation, ...]:

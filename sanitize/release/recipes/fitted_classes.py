@@ -65,11 +65,8 @@ class FittedClasses(CellLayout):
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
         """Columns of a batch, with stored classes if the batch is the released table itself."""
-        return (
-            self.cell_columns(source, self.row_cells)
-            if source is self.rows
-            else super().columns(source, workers, first)
-        )
+        is_own = source is self.rows
+        return self.cell_columns(source, self.row_cells) if is_own else super().columns(source, workers, first)
 
     @cached_property
     def _codes(self) -> NDArray[np.int32]:
@@ -81,10 +78,6 @@ class FittedClasses(CellLayout):
     @property
     def _n_symbols(self) -> int:
         return len(self.symbols) if self.keep and self.symbols is not None else self.partition.n_cells
-
-    def bare(self) -> CellLayout:
-        """Return the layout without the table."""
-        return CellLayout(*self.roles, partition=self.partition)
 
     def divide_counts(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Counts of (S, class) of the design rows, and of the other rows."""
@@ -125,9 +118,7 @@ class FittedClasses(CellLayout):
     def count_replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
         """Number of rows, per column, that are written with another value or with a number inside the edges."""
         part, entries = n_rows / max(len(self.cells), 1), []
-        for column in self.partition.columns:
-            if column.name in self.keep:
-                continue
+        for column in (column for column in self.partition.columns if column.name not in self.keep):
             n_other, clipped = column.count_replaced(as_arrow(self.source[column.name], column.name))
             entries.append(ReplacedValues(column.name, other=round(part * n_other), clipped=round(part * clipped)))
         return tuple(entries)
@@ -206,32 +197,26 @@ def user_edges(bins: Bins, column: Any) -> list[Any]:
     ColumnError
         If the edges were learned, are calendar units of a text column, or divide whole numbers at fractions.
     """
+    name, fault = bins.column, ""
     if bins.learned:
-        raise ColumnError(
-            f"bins of {bins.column!r} must be edges or a calendar unit here: other cuts are learned by the classes",
-            bins.column,
+        fault = "must be edges or a calendar unit here: other cuts are learned by the classes"
+    elif bins.has_one_edge:
+        fault = "need two or more edges here: a generated column needs a least and a largest value"
+    elif not isinstance(bins, DateBins) and bins.whole and any(edge % 1 for edge in bins.edges):
+        fault = "must be whole numbers, because the column has whole numbers: round the edges up"
+    elif isinstance(bins, DateBins) and not holds_dates(as_arrow(column, name).type):
+        fault = (
+            "cannot cut dates that are text, as in CSV files: write the table as Parquet with dates, or declare a "
+            "hierarchy in place of the bins"
         )
-    if bins.has_one_edge:
-        raise ColumnError(
-            f"bins of {bins.column!r} need two or more edges here: a generated column needs a least and "
-            "a largest value",
-            bins.column,
-        )
+    if fault:
+        raise ColumnError(f"bins of {name!r} {fault}", name)
     if not isinstance(bins, DateBins):
-        if bins.whole and any(edge % 1 for edge in bins.edges):
-            words = "holds whole numbers, which classes cut at whole numbers: round its edges up"
-            raise ColumnError(f"column {bins.column!r} {words}", bins.column)
         return [int(edge) for edge in bins.edges] if bins.whole else list(bins.edges)
-    values = as_arrow(column, bins.column)
-    if not holds_dates(values.type):
-        raise ColumnError(
-            f"column {bins.column!r} holds dates as text, as CSV has them, which classes cannot cut: write the table "
-            "as Parquet with dates, or declare a hierarchy in place of its bins",
-            bins.column,
-        )
+    values = as_arrow(column, name)
     seconds = [int(edge) for edge in bins.edges]
     if bins.step is not None:
-        found, missing = as_seconds(values, bins.column)
+        found, missing = as_seconds(values, name)
         seconds = bins.starts(found[~missing], LEAST_ROWS)
     dtype = value_type(values.type)
     instants = pa.array(seconds, pa.timestamp("s", getattr(dtype, "tz", None)))

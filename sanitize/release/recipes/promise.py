@@ -109,10 +109,8 @@ class DPGuarantee(ABC):
         """Alphabet of the declared values of the sensitive columns."""
         n = int(np.prod([len(self._levels(name, layout)) for name in layout.sensitive]))
         if not 2 <= n <= MOST_SECRETS:
-            raise InvalidParameter(
-                f"{self.keyword} takes 2 to {MOST_SECRETS} sensitive values (all combinations of declared values), got "
-                f"{n}"
-            )
+            what = "combinations of declared sensitive values"
+            raise InvalidParameter(f"{self.keyword} takes 2 to {MOST_SECRETS} {what}, got {n}: declare others")
         return self.alphabet(layout, layout.sensitive)
 
     def _levels(self, name: str, layout: Layout) -> list[Any]:
@@ -164,15 +162,12 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     if settings["person"] not in (None, ROW):
         raise InvalidParameter(f"{name} requires that each row is one person: leave person out, or say person={ROW!r}")
     if settings["keep_sensitive"]:
-        raise InvalidParameter(
-            f"keep_sensitive=True would release the sensitive values, which {name} protects; leave it out"
-        )
+        raise InvalidParameter(f"keep_sensitive=True releases sensitive values, which {name} protects: leave it out")
     for role in ("sensitive", "public"):
         if callable(settings[role]):
             raise InvalidParameter(f"{role} must name its columns with {name}, because a function sees the rows")
     bins = settings["bins"] or {}
-    looking = (str, LearnedEdges)
-    if not isinstance(bins, Mapping) or any(isinstance(edges, looking) for edges in bins.values()):
+    if not isinstance(bins, Mapping) or any(isinstance(edges, (str, LearnedEdges)) for edges in bins.values()):
         raise InvalidParameter(f"bins must have edges with {name}, because steps and learned edges look at the rows")
     noise_key(settings["random_state"], name)
 
@@ -180,17 +175,13 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 def require_confidence(confidence: float | None, name: str) -> None:
     """Refuse a missing confidence, because rows generated from noisy counts need a certificate."""
     if confidence is None:
-        raise InvalidParameter(
-            f"{name} needs confidence=, for example 0.95: noisy counts alone guarantee nothing for these rows"
-        )
+        raise InvalidParameter(f"{name} needs confidence=, such as 0.95: noisy counts alone guarantee nothing")
 
 
 def check_order(order: str, name: str) -> None:
     """Refuse to keep the order of rows, because checking it needs every sensitive value."""
     if order != "shuffle":
-        raise InvalidParameter(
-            f"rows='keep' looks at every sensitive value; use rows='shuffle', the default, with {name}"
-        )
+        raise InvalidParameter(f"rows='keep' looks at every sensitive value: with {name}, use rows='shuffle'")
 
 
 def noise_key(source: Randomness, name: str) -> NoiseKey:
@@ -236,12 +227,6 @@ def _spread_section(release: FittedRelease) -> Section:
         "The limit holds for counts with noise. A lift of these rows may be this many times that of the noisy counts, "
         "for the released value of which least is certain, at two standard deviations of the noise."
     )
-    figures = (("lift of these rows over that of noisy counts (times)", _spread(release)),)
-    return Section("noisy_lifts", "What noise leaves open of the limit", words, ("", "figure"), figures)
-
-
-def _spread(release: FittedRelease) -> float:
-    """Largest factor by which a lift may exceed its noisy value, at two standard deviations of the noise."""
     counts = release.counts
     assert isinstance(counts, NoisyRowCounts)
     assert counts.noisy.noise is not None
@@ -250,7 +235,9 @@ def _spread(release: FittedRelease) -> float:
     shares[place] = counts.shares
     released = counts.table.n * release.joint.pmf @ release.channel.matrix
     deviation = np.sqrt(counts.noisy.noise.variance * (shares @ release.channel.matrix**2))
-    return float(1 + (2 * deviation / np.maximum(released, 1)).max())
+    most = float(1 + (2 * deviation / np.maximum(released, 1)).max())
+    figures = (("lift of these rows over that of noisy counts (times)", most),)
+    return Section("noisy_lifts", "What noise leaves open of the limit", words, ("", "figure"), figures)
 
 
 @dataclass(frozen=True)
@@ -300,9 +287,8 @@ def add_noise(
         table = noisy.design
     else:
         classes = cast("FittedClasses", layout)
-        public = Alphabet.from_table(
-            {layout.public[0]: np.arange(classes.partition.n_cells, dtype=np.int32)}, layout.public
-        )
+        cells = np.arange(classes.partition.n_cells, dtype=np.int32)
+        public = Alphabet.from_table({layout.public[0]: cells}, layout.public)
         if design.all():  # with a single class, only rows of its model are counted
             rows = np.bincount(secrets.encode(layout.columns(classes.source)), minlength=len(secrets))[:, None]
             noisy = NoisyCounts(rows - rows // 2, rows // 2, (rows // 2).astype(float), None)
@@ -325,7 +311,7 @@ def _pool_noise(
     np.add.at(counts, places(exact.sensitive, promise, secrets), exact.counts)
     rows = counts.sum(axis=0)
     is_rare = rows < min_count
-    labels = np.where(is_rare, 0, np.cumsum(~is_rare) - (0 if is_rare.any() else 1))
+    labels = np.where(is_rare, 0, np.cumsum(~is_rare) - (not is_rare.any()))
     shares = rows / np.bincount(labels, rows)[labels]
     merged = np.stack([np.bincount(labels, row) for row in counts]).astype(np.int64)
     noisy = promise.add_noise(merged[None], key)

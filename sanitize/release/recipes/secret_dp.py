@@ -116,9 +116,8 @@ class SecretDP(DPGuarantee):
         """Return noisy counts with the exact number of rows in each cell; design rows and others have equal noise."""
         n_parts, n_secrets, n_cells = tables.shape
         noise = self.noise(n_secrets)
-        drawn = noise.draw(
-            key.derive(f"noise on counts of sensitive values {digest_of_counts(tables)}"), n_parts * n_cells
-        )
+        key = key.derive(f"noise on counts of sensitive values {digest_of_counts(tables)}")
+        drawn = noise.draw(key, n_parts * n_cells)
         rows = tables.sum(axis=1)
         noisy = tables + drawn.reshape(n_secrets, n_parts, n_cells).swapaxes(0, 1)
         # The number of rows in a cell is public, so the mean of the cell's noise is known and is subtracted.

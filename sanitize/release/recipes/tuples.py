@@ -70,6 +70,8 @@ class DesignParameters(TupleParameters):
 class TupleRecipe(Recipe):
     """Base of the recipes whose public symbols are combinations of values."""
 
+    takes_weights = True
+
     def _specify(
         self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
     ) -> Specification:
@@ -83,17 +85,20 @@ class TupleRecipe(Recipe):
         shared = (self.smoothing, self.min_count, self.confidence)
         return Specification(name, mechanism, budget, keeps_symbols, *shared)
 
+    def _specify_design(self, name: str, design: Callable[..., Channel], **settings: Any) -> Specification:
+        """Specification of a function that designs a channel for the declared budget."""
+        budget = declared_budget(self.budget)
+        return self._specify(name, partial(design, budget=budget, **settings), budget)
+
 
 class WatchdogRecipe(DesignParameters, TupleRecipe):
     """Merge all high-risk public symbols into one symbol [ZDS §III]."""
 
-    takes_weights = True
     takes_any_budget = True
 
     def specification(self) -> Specification:
         """Return the budget, the mechanism and the settings, after checking the parameters."""
-        budget = declared_budget(self.budget)
-        return self._specify("watchdog", partial(mechanisms.watchdog, budget=budget), budget)
+        return self._specify_design("watchdog", mechanisms.watchdog)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -106,14 +111,11 @@ class SubsetMergingParameters(DesignParameters):
 class SubsetMergingRecipe(SubsetMergingParameters, TupleRecipe):
     """Merge high-risk public symbols into small groups, each safe by itself [ZDS §IV]."""
 
-    takes_weights = True
     takes_any_budget = True
 
     def specification(self) -> Specification:
         """Return the budget, the mechanism and the settings, after checking the parameters."""
-        budget = declared_budget(self.budget)
-        mechanism = partial(mechanisms.subset_merging, budget=budget, effort=self.effort)
-        return self._specify("subset merging", mechanism, budget)
+        return self._specify_design("subset merging", mechanisms.subset_merging, effort=self.effort)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -128,16 +130,13 @@ class ResponseParameters(DesignParameters):
 
 class _Searching(ResponseParameters, TupleRecipe):
     def _specify_search(self, name: str, mechanism: Callable[..., Channel]) -> Specification:
-        budget = declared_budget(self.budget)
         limits = {"gap": self.gap, "effort": self.effort, "time_limit": self.time_limit}
-        return replace(self._specify(name, partial(mechanism, budget=budget, **limits), budget), target=self.target)
+        return replace(self._specify_design(name, mechanism, **limits), target=self.target)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OptimalResponseParameters(ResponseParameters):
     """Parameters of optimal random response: a search, and public columns that a reader may know about a row."""
-
-    takes_weights = True
 
     side_columns: str | Sequence[str] = ()
 
@@ -155,6 +154,8 @@ class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
 class SubsetRandomResponseRecipe(_Searching):
     """Apply optimal random response within blocks of public symbols [ZDS Algorithm 2, with larger blocks]."""
 
+    takes_weights = False
+
     def specification(self) -> Specification:
         """Return the budget, the mechanism and the settings, after checking the parameters."""
         return self._specify_search("subset random response", mechanisms.subset_random_response)
@@ -163,15 +164,11 @@ class SubsetRandomResponseRecipe(_Searching):
 class RandomizedResponseRecipe(TupleParameters, TupleRecipe):
     """Keep each public symbol or replace it by a random one: ε-LDP for any distribution of the data [WXH §4.1]."""
 
-    takes_weights = True
-
     needs_sensitive = False
 
     def specification(self) -> Specification:
         """Return the budget, the mechanism and the settings, after checking the parameters."""
-        budget = self.budget
-        if is_number(budget):
-            budget = LDPBudget(budget_nats(budget))
+        budget = LDPBudget(budget_nats(self.budget)) if is_number(self.budget) else self.budget
         if not isinstance(budget, LDPBudget):
             kind = "none" if budget is None else type(budget).__name__
             raise InvalidBudget(f"RandomizedResponse needs an LDP level, LDPBudget(eps) or number of nats, got {kind}")
@@ -193,8 +190,6 @@ class ExponentialChannelParameters(PooledParameters):
 
 class ExponentialChannelRecipe(ExponentialChannelParameters, TupleRecipe):
     """Replace a public symbol by another, less often the more distant it is, within a capacity [WXH §4.3]."""
-
-    takes_weights = True
 
     needs_sensitive = False
 
