@@ -169,27 +169,18 @@ class FittedRelease:
         """Bins of the columns that release a number drawn inside a bin instead of its label."""
         return {name: bins for name, bins in self.layout.bins.items() if not bins.prints_labels}
 
-    @cached_property
-    def ranges(self) -> dict[str, tuple[int, int]]:
-        """Least and largest whole number that a column may release, which noise and intervals may widen."""
-        outputs = self.channel.outputs
-        result = {}
-        for name, level in zip(outputs.columns, outputs.levels, strict=True):
-            bins = self.drawn_bins.get(name)
-            if bins is not None and bins.whole:
-                result[name] = bins.whole_range
-            elif pa.types.is_integer(level.type) and len(level):
-                result[name] = pc.min(level).as_py(), pc.max(level).as_py()
-        return result
-
     def wide(self, types: Mapping[str, np.dtype[Any]]) -> set[str]:
-        """Columns whose released whole numbers may not fit their original types."""
-        return {
-            name
-            for name, (least, largest) in self.ranges.items()
-            if (dtype := types.get(name)) is not None
-            and not (np.iinfo(dtype).min <= least and largest <= np.iinfo(dtype).max)
-        }
+        """Columns whose released whole numbers may not fit their original types, because of noise or intervals."""
+        outputs, names = self.channel.outputs, set()
+        for name, level in zip(outputs.columns, outputs.levels, strict=True):
+            bins, least, largest = self.drawn_bins.get(name), 0, 0
+            if bins is not None and bins.whole:
+                least, largest = bins.whole_range
+            elif pa.types.is_integer(level.type) and len(level):
+                least, largest = pc.min(level).as_py(), pc.max(level).as_py()
+            if name in types and not np.iinfo(types[name]).min <= least <= largest <= np.iinfo(types[name]).max:
+                names.add(name)
+        return names
 
     def encode(
         self, source: Mapping[str, Any], workers: int = 1, first: int | None = None

@@ -56,7 +56,7 @@ class FittedClasses(CellLayout):
     row_cells: NDArray[np.int32]
     design: Mask | None  # rows of the table that design the channel, if the others certify
     is_shuffled: bool = False  # whether generated rows are in random order, so that no row stands for a person
-    symbols: Alphabet | None = None  # columns for which the channel is designed
+    symbols: Alphabet | None = None  # classes combined with kept values, if there are any
 
     @property
     def fitted(self) -> Mask | None:
@@ -71,13 +71,9 @@ class FittedClasses(CellLayout):
     @cached_property
     def _codes(self) -> NDArray[np.int32]:
         """Number of each row's symbol: its class, combined with kept values if there are any."""
-        if not self.keep or self.symbols is None:
+        if self.symbols is None:
             return self.cells
         return self.symbols.encode(self.cell_columns(self.source, self.cells))
-
-    @property
-    def _n_symbols(self) -> int:
-        return len(self.symbols) if self.keep and self.symbols is not None else self.partition.n_cells
 
     def divide_counts(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Counts of (S, class) of the design rows, and of the other rows."""
@@ -113,7 +109,8 @@ class FittedClasses(CellLayout):
 
     def column_counts(self, rows: Mask | None = None) -> Iterator[tuple[str, sparse.csr_array]]:
         """Yield each column's name and counts of (X_j, class), X_j in up to 16 groups, shape (n_groups, n_classes)."""
-        return column_counts(self.read, self._groups, self._codes, self._n_symbols, rows)
+        n_symbols = self.partition.n_cells if self.symbols is None else len(self.symbols)
+        return column_counts(self.read, self._groups, self._codes, n_symbols, rows)
 
     def count_replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
         """Number of rows, per column, that are written with another value or with a number inside the edges."""
