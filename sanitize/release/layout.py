@@ -234,7 +234,7 @@ class Layout:
 
     @property
     def roles(self) -> tuple[Any, ...]:
-        """Return a plain layout with the roles of the columns, without additions of subclasses."""
+        """Arguments of a plain layout with the same roles and bins, without additions of subclasses."""
         return self.sensitive, self.public, self.bins, self.missing, self.keep
 
     @property

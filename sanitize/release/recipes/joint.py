@@ -73,12 +73,6 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                     f"part {name!r} must be a sanitizer of sanitize.transformers with channels of its own, "
                     f"got {type(part).__name__}"
                 )
-            if not recipe.is_part:
-                raise InvalidParameter(
-                    f"part {name!r}: {recipe.estimator()} releases a whole table and cannot be part of a joint "
-                    "release; give all columns to it as public, or make two releases and record both in a "
-                    "sanitize.Ledger"
-                )
             entries.append((name, recipe))
         return entries
 
@@ -104,7 +98,12 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         return Specification("joint release", _no_mechanism, budget, prints=False)
 
     def _find_fault(self, part: Recipe) -> str:
-        """Describe a setting of a part that contradicts the joint release; empty if there is none."""
+        """Describe why a part contradicts the joint release, and what to do; empty if it does not."""
+        if not part.is_part:
+            return (
+                f"{part.estimator()} releases a whole table and cannot be part of a joint release; give all columns to "
+                "it as public, or make two releases and record both in a sanitize.Ledger"
+            )
         for setting in ("random_state", "keep_sensitive", "person"):
             if (value := vars(part).get(setting)) is not None and value is not False:
                 return f"leave {setting} at its default; JointRelease decides it"
@@ -120,6 +119,16 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             return (
                 "leave side_columns out; its limit covers a single channel, and a joint release has several: release "
                 "these columns alone"
+            )
+        if part.budget is None and not part.takes_any_budget:
+            return (
+                f"it has no budget, and {part.estimator()} cannot be designed given the other columns: give it a "
+                "budget of its own, or use SubsetMerging or Watchdog, which take what the joint budget leaves"
+            )
+        if part.budget is None and part.smoothing:
+            return (
+                "it has no budget of its own, so it is designed on the joint frequencies of all columns as they are: "
+                f"smoothing must be 0, got {part.smoothing!r}"
             )
         for setting, default in (("missing", "category"), ("handle_unknown", "high_risk")):
             if vars(part).get(setting, default) not in (default, getattr(self, setting)):

@@ -12,7 +12,6 @@ from sanitize.core.alphabet import Alphabet
 from sanitize.core.budgets import LiftBudget, limits_for
 from sanitize.core.channel import Channel, Stage, Tuples, tuple_channel
 from sanitize.core.joint import ContingencyTable
-from sanitize.errors import InvalidParameter
 from sanitize.release.design import chain_channels, design_channels
 from sanitize.release.layout import Layout
 from sanitize.release.recipes.joint_turns import GivenDistribution, OpenPart, design_in_turns, sum_columns
@@ -150,7 +149,6 @@ class JointPlan:
         for place, number in enumerate(order):
             name, part = parts[number]
             if part.budget is None:
-                _check_open(name, part)
                 open_[place] = OpenPart(part, tables[number], weights.get(name, 1.0))
                 continue
             spec = part.specification()
@@ -200,17 +198,3 @@ def _part_lines(
                 "weight, drop other parts, or release its columns in one part with others"
             )
     return tuple(lines), tuple(warnings)
-
-
-def _check_open(name: str, part: Recipe) -> None:
-    """Refuse a part without a budget that cannot be designed given other columns."""
-    if not part.takes_any_budget:
-        raise InvalidParameter(
-            f"part {name!r} has no budget, and {part.estimator()} cannot be designed given the other columns: give "
-            "it a budget of its own, or use SubsetMerging or Watchdog, which take what the joint budget leaves"
-        )
-    if part.smoothing:
-        raise InvalidParameter(
-            f"part {name!r} has no budget of its own, so it is designed on the joint frequencies of all columns as "
-            f"they are: smoothing must be 0, got {part.smoothing!r}"
-        )
