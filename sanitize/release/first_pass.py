@@ -129,7 +129,8 @@ def sensitive_columns(sensitive: Any, n_rows: int, default: str) -> dict[str, An
         columns = {name: frame[name] for name in frame}
     else:
         name = getattr(sensitive, "name", None)
-        array = sensitive if name is not None else np.asarray(sensitive)
+        is_column = name is not None or isinstance(sensitive, (pa.Array, pa.ChunkedArray))
+        array = sensitive if is_column else np.asarray(sensitive)
         if getattr(array, "ndim", 1) == 2:
             columns = {f"{default}_{j}": array[:, j] for j in range(array.shape[1])}
         else:

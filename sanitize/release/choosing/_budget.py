@@ -68,7 +68,8 @@ class _Trials:
             candidate = Candidate.design(self.joint, self.mechanism, budget)
             leakage = float(self.measure(self.joint.push(candidate.channel)))
             self.tried[eps] = Suggestion(**vars(candidate), leakage=leakage)
-        return self.utility(eps) >= self.least_utility and self.tried[eps].leakage <= self.most_leakage
+        is_secret = self.seeks_tightest or self.tried[eps].leakage <= self.most_leakage
+        return is_secret and self.utility(eps) >= self.least_utility
 
     def utility(self, eps: float) -> float:
         """Share of information that a tried budget keeps."""
