@@ -64,8 +64,7 @@ class _Trials:
     def fulfils(self, eps: float) -> bool:
         """Return whether a budget meets the target; its channel is designed and measured once."""
         if eps not in self.tried:
-            budget = self.family(eps)
-            candidate = Candidate.design(self.joint, self.mechanism, budget)
+            candidate = Candidate.design(self.joint, self.mechanism, self.family(eps))
             leakage = float(self.measure(self.joint.push(candidate.channel)))
             self.tried[eps] = Suggestion(**vars(candidate), leakage=leakage)
         is_secret = self.seeks_tightest or self.tried[eps].leakage <= self.most_leakage
