@@ -222,20 +222,22 @@ def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[
     target, times = Coded(target.values, target.codes[lines]), times[lines]
     # A column with as many values is another name of the same thing and gives no evidence.
     likely = [label for label, column in columns.items() if 1 < len(column.values) < len(target.values) / 2]
-    companions = []
+    constant, free = list[Coded](), list[Coded]()
     for label in likely[:: len(likely) // _OTHERS + 1]:
         codes = columns[label].codes[lines]
         shares = np.bincount(codes, times) / np.sum(times)
         if float(shares @ shares) <= _VARIES:
-            companions.append(Coded(columns[label].values, codes))
-    constant = [column for column in companions if _agree(target, column, times) >= _NEARLY_ALL]
+            column = Coded(columns[label].values, codes)
+            (constant if _agree(target, column, times) >= _NEARLY_ALL else free).append(column)
+        if len(free) >= _OTHERS / 2:
+            return False
     constant.sort(key=lambda column: len(column.values))
     # A town determines its region, and a post code both: agreement on them counts once.
     n_independent = sum(
         all(_agree(finer, column, times) < _NEARLY_ALL for finer in constant[place + 1 :])
         for place, column in enumerate(constant)
     )
-    return n_independent > max(1, len(companions) - len(constant))
+    return n_independent > max(1, len(free))
 
 
 def _agree(first: Coded, second: Coded, times: NDArray[Any]) -> float:

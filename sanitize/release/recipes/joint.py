@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from sanitize._util.checks import positive
+from sanitize._util.checks import check_number
 from sanitize.core.budgets import declared_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.release.design import Specification
@@ -221,5 +221,4 @@ def _check_weights(weights: Any, names: set[str]) -> None:
     for name, weight in weights.items():
         if name not in names:
             raise InvalidParameter(f"weights must name parts without a budget of their own, got {name!r}")
-        if not 0 < positive(f"weights[{name!r}]", weight) < math.inf:
-            raise InvalidParameter(f"weights[{name!r}] must be finite, got {weight!r}")
+        check_number(f"weights[{name!r}]", weight, "be a finite number > 0", lambda value: 0 < value < math.inf)
