@@ -133,7 +133,7 @@ def test_what_is_within_a_share_of_a_budget_is_within_the_whole(budget, share, s
     [
         ({"z": 1.0}, "weights must name parts without a budget of their own, got 'z'"),
         ({"p": 2.0}, "weights must name parts without a budget of their own, got 'p'"),
-        ({"q": 0.0}, r"weights\['q'\] must be a number > 0"),
+        ({"q": 0.0}, r"weights\['q'\] must be a finite number > 0"),
         ({"q": np.inf}, r"weights\['q'\] must be a finite number > 0"),
         ([1.0], "weights must map names"),
     ],
