@@ -226,7 +226,7 @@ def test_several_columns_have_all_combinations_of_their_values():
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "yes"]})}, "'s' has rows with a value"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": VALUES, "age": [1]})}, "'age', which is not a sensitive column"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "no"]})}, "lists a value twice"),
-        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no"]})}, "takes 2 to 64 sensitive values"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no"]})}, "takes 2 to 64 combinations of declared sensitive values"),
     ],
 )
 def test_what_would_look_at_secrets_is_refused(settings, words):

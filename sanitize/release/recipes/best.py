@@ -65,19 +65,17 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
             layout = self.roles(table) if roles is None else roles
             counts = self.count(table, layout, options.order)
         n_rows = 0 if table.weights is not None else table.n_rows  # a model of weighted rows does not take part
-        recipe, candidates = self, []
-        if self.confidence is not None and self._has_classes(n_rows):
-            # Two certificates hold together at a higher confidence of each (union bound): all tuple mechanisms share
-            # one, on a set of distributions; latent classes have another, on split rows. Whether there are two is
-            # decided by settings and rows alone, even if a design then turns out impossible.
-            recipe = self.with_changes(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
-        if classes := recipe._classes(layout, n_rows):
-            declared = {name: bins for name, bins in layout.bins.items() if name not in _learned_public(layout)}
+        recipe, classes = self, []
+        if n_rows >= MODELLED_ROWS and not (self.smoothing or self.person_column):
+            if self.confidence is not None:
+                # Two certificates hold together at a higher confidence of each (union bound): all tuple mechanisms
+                # share one, on a set of distributions; latent classes have another, on split rows. Whether there are
+                # two is decided by settings and rows alone, even if a design then turns out impossible.
+                recipe = self.with_changes(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
             with contextlib.suppress(SanitizeError):  # a mechanism that cannot release this table keeps nothing
-                draft = replace(options, channel=None, is_priced=False)
-                candidates.append(classes.fit(table, draft, replace(layout, bins=declared)))
+                classes.append(recipe._fit_classes(table, layout, options))
         is_shuffled = isinstance(table, TableCounter) and options.order == "shuffle"
-        chosen = recipe._choose_best(layout, counts, candidates, options, is_shuffled=is_shuffled)
+        chosen = recipe._choose_best(layout, counts, classes, options, is_shuffled=is_shuffled)
         if self.confidence is None:
             return chosen
         return replace(chosen, report=chosen.report.with_confidence(self.confidence))  # the user's, for all together
@@ -86,19 +84,15 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         """Design with all tuple mechanisms that apply to the counts, and use the one that keeps most."""
         return self._choose_best(layout, counts, [], options)
 
-    def _has_classes(self, n_rows: float) -> bool:
-        """Return whether latent classes are compared, which needs enough rows."""
-        is_plain = not (self.smoothing or self.person_column)
-        return is_plain and n_rows >= MODELLED_ROWS
-
-    def _classes(self, layout: Layout, n_rows: int) -> Any:
-        """Return the recipe of latent classes; None if they do not take part in the comparison."""
-        if not self._has_classes(n_rows):
-            return None
+    def _fit_classes(self, table: TableSource, layout: Layout, options: FitOptions) -> FittedRelease:
+        """Fit latent classes, which learn the edges of public columns by themselves unless these are declared."""
+        learned = {name for name, bins in layout.bins.items() if bins.learned and name in layout.public}
         declared = self.bins if isinstance(self.bins, Mapping) else {}
-        bins = {name: edges for name, edges in declared.items() if name not in _learned_public(layout)}
+        bins = {name: edges for name, edges in declared.items() if name not in learned}
         roles: dict[str, Any] = {"sensitive": list(layout.sensitive), "public": list(layout.public)}
-        return self._recipe("latent class release", **roles, bins=bins)
+        layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in learned})
+        draft = replace(options, channel=None, is_priced=False)
+        return self._recipe("latent class release", **roles, bins=bins).fit(table, draft, layout)
 
     def _choose_best(
         self,
@@ -145,11 +139,6 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         for recipe in (self._recipe(kind.name) for kind in kinds):
             with contextlib.nullcontext() if is_alone else contextlib.suppress(SanitizeError):
                 yield recipe, recipe.design(layout, unordered, draft)
-
-
-def _learned_public(layout: Layout) -> set[str]:
-    """Names of the public columns whose bin edges were learned from the rows."""
-    return {name for name, bins in layout.bins.items() if bins.learned and name in layout.public}
 
 
 def _with_columns(

@@ -184,7 +184,7 @@ def test_greedy_merging_is_not_monotone_and_the_suggestion_stands_it():
 
 def test_a_wish_that_cannot_be_met_names_the_nearest_budget():
     joint = sz.JointDistribution.from_matrix([[0.3, 0.0, 0.2], [0.1, 0.3, 0.1]])  # an empty cell
-    with pytest.raises(InfeasibleTarget, match=r"keep 0.99 .* nearest is LiftBudget\(.* which keeps 0\.\d+") as caught:
+    with pytest.raises(InfeasibleTarget, match=r"keep 0.99 .* nearest, LiftBudget\(.*, keeps 0\.\d+") as caught:
         sz.suggest_budget(joint, target_utility=0.99)
     nearest = caught.value.nearest
     channel = sz.subset_merging(joint, nearest.budget)
@@ -199,7 +199,7 @@ def test_a_wish_that_cannot_be_met_names_the_nearest_budget():
     def loose(eps: float) -> sz.LiftBudget:
         return sz.LiftBudget(lower=9 + eps, upper=9 + eps)
 
-    with pytest.raises(InfeasibleTarget, match=r"leak at most 0.001; the nearest is .* which leaks 0.09637"):
+    with pytest.raises(InfeasibleTarget, match=r"leak at most 0.001; the nearest, .*, leaks 0.09637"):
         sz.suggest_budget(JOINT, max_leakage=0.001, mechanism=lambda joint, _: sz.Channel.identity(4), family=loose)
 
 
