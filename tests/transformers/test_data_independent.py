@@ -355,6 +355,12 @@ def test_missing_and_infinite_values_are_refused(bad):
         GaussianChannel(1.0, bounds=(0, 80), step=5.0, sensitive="ill").fit(df)
 
 
+def test_several_columns_may_have_a_value_of_their_own_in_most_rows():
+    frame = pd.DataFrame({"a": np.linspace(0, 1, 60), "b": np.linspace(1, 0, 60), "s": ["x", "y"] * 30})
+    channel = GaussianChannel(1.0, bounds=(0, 1), points=33, reach=1.0, sensitive="s", public=["a", "b"])
+    assert channel.fit(frame).report_.ok
+
+
 def test_keeping_the_sensitive_columns_fails_the_report():
     df = people()
     sanitizer = gaussian(keep_sensitive=True).fit(df)
