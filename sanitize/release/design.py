@@ -134,7 +134,7 @@ def check_confidence_settings(spec: Specification, layout: Layout) -> None:
             learned,
         )
     if spec.smoothing:
-        raise InvalidParameter("smoothing and confidence exclude each other: leave one out (min_count fits both)")
+        raise InvalidParameter("smoothing and confidence cannot be combined: use one of them (min_count fits both)")
 
 
 def release_facts(
