@@ -96,9 +96,8 @@ class _BookForm(Declared, frozen=True, eq=False):
         require((self.n_rows is None) == (not self.releases), "must be of the releases", "n_rows")
         require(self.together is None or self.releases, "must be of the releases", "together")
         require(len({entry.number for entry in self.releases}) == len(self.releases), "has a number twice", "releases")
-        require(
-            len({frozenset(entry.sensitive) for entry in self.releases}) < 2, "has other sensitive values", "releases"
-        )
+        secrets = {frozenset(entry.sensitive) for entry in self.releases}
+        require(len(secrets) < 2, "has other sensitive values", "releases")
 
 
 @dataclass(frozen=True)
@@ -155,9 +154,8 @@ class Entry:
             )
             for name, column_bins in layout.bins.items()
         }
-        columns = layout.sensitive, layout.read, layout_classes(layout), bins
-        digests = self.digest, self.key, self.receipt
-        return _EntryForm(self.number, *columns, self.channel.form(), self.fallback, *digests)
+        columns = layout.sensitive, layout.read, layout_classes(layout), bins, self.channel.form()
+        return _EntryForm(self.number, *columns, self.fallback, self.digest, self.key, self.receipt)
 
     @classmethod
     def from_form(cls, form: _EntryForm) -> Entry:
@@ -218,9 +216,8 @@ class Book:
 
     def write(self, path: Path) -> None:
         """Replace the book's file in one step, readable by its owner only."""
-        budget, releases = budget_to_dict(self.budget), tuple(entry.form() for entry in self.entries)
-        of_rows = self.salt.hex(), self.n_rows, self.together
-        write_book(path, _BookForm("sanitize/ledger", 1, budget, *of_rows, releases, ""))
+        of_rows = self.salt.hex(), self.n_rows, self.together, tuple(entry.form() for entry in self.entries)
+        write_book(path, _BookForm("sanitize/ledger", 1, budget_to_dict(self.budget), *of_rows, ""))
 
 
 def check_ledger_budget(budget: Budget, ledger: str) -> None:
@@ -234,11 +231,9 @@ def read_book(
 ) -> Made:
     """Read the file of a ledger and build its content, which is checked in every part."""
     try:
-        content = read_small_file(path, most_bytes)
+        return build(read_sealed(form, read_small_file(path, most_bytes)))
     except SourceError as error:
         raise LedgerError(f"the ledger {error}") from None
-    try:
-        return build(read_sealed(form, content))
     except (SchemaError, SanitizeError) as error:
         # If a damaged part were ignored, a forbidden release could pass.
         raise LedgerError(f"{path.name!r} is not {what} that can be trusted: {error}; restore it from a copy") from None
@@ -258,6 +253,18 @@ def ledger_path(path: str | os.PathLike[str]) -> Path:
 
 
 @contextlib.contextmanager
+def undo_on_failure(target: Path | None, undo: Callable[[], None]) -> Iterator[None]:
+    """Undo an entry if a block fails before it changes its target; later, somebody may have the release."""
+    before = _stamp(target)
+    try:
+        yield
+    except BaseException:
+        if _stamp(target) == before:
+            undo()
+        raise
+
+
+@contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
     """Hold a lock that keeps other processes from changing a ledger; the lock ends with the process."""
     if not path.name or path.is_dir():
@@ -269,21 +276,17 @@ def hold_lock(path: Path) -> Iterator[None]:
     try:
         wait_for_lock(handle)
         if path.exists() and path.stat().st_nlink > 1:
-            raise LedgerError(
-                f"the ledger {path.name!r} has another name (a hard link), under which it would be another ledger; "
-                "remove one of them, or make one a symbolic link"
-            )
+            words = "has a second name, a hard link, which would be a second ledger; make the link symbolic"
+            raise LedgerError(f"the ledger {path.name!r} {words}")
         yield
     finally:
         os.close(handle)
 
 
-def stamp(target: Path | None) -> tuple[int, int] | None:
+def _stamp(target: Path | None) -> tuple[int, int] | None:
     """Stamp of a target that changes when the target is written; None without a target."""
-    if target is None or not target.exists():
-        return None
-    state = target.stat()
-    return state.st_ino, state.st_mtime_ns
+    state = None if target is None or not target.exists() else target.stat()
+    return state and (state.st_ino, state.st_mtime_ns)
 
 
 def book_digest(book: Book, *parts: bytes) -> str:

@@ -56,10 +56,6 @@ class _Form(Declared, frozen=True):
     fits: tuple[_Fit, ...]
     sha256: str
 
-    def with_fits(self, fits: tuple[_Fit, ...]) -> _Form:
-        """Return the book with other fits."""
-        return _Form(self.format, self.version, self.whom, self.eps, self.delta, fits, "")
-
     def spent(self) -> float:
         """Level ε of all fits together at the book's δ, as the least of several ways to add them up.
 
@@ -137,16 +133,14 @@ class DPLedger:
         with hold_lock(self.path):
             if not self.path.exists():
                 write_book(self.path, wanted)
-        current = self._read().with_fits(())
+        current = self._read().__replace__(fits=(), sha256="")
         if current != wanted:
             raise LedgerError(f"the ledger {self.path.name!r} has the total {_total(current)}, not {_total(wanted)}")
 
     def _read(self) -> _Form:
         if not self.path.exists():
-            raise LedgerError(
-                f"there is no ledger {self.path.name!r}; make it with sanitize.over_time.DPLedger(path, eps=...), with "
-                "the total level of all fits as eps"
-            )
+            words = "make it with sanitize.over_time.DPLedger(path, eps=...), with the total level of all fits"
+            raise LedgerError(f"there is no ledger {self.path.name!r}; {words}")
         return read_book(self.path, _Form, lambda form: form, "a ledger of levels")
 
     def __len__(self) -> int:
@@ -179,17 +173,13 @@ class DPLedger:
         with hold_lock(self.path):
             book = self._read()
             if book.whom == "rows" and promise.keyword == "secret_dp":
-                raise LedgerError(
-                    f"the ledger {self.path.name!r} is of rows, and secret_dp protects sensitive values only; use "
-                    'record_dp, or a ledger of whom="secrets"'
-                )
-            booked = book.with_fits((*book.fits, _Fit.from_guarantee(promise, book.whom)))
+                words = 'secret_dp protects sensitive values only; use record_dp, or a ledger with whom="secrets"'
+                raise LedgerError(f"the ledger {self.path.name!r} is for rows, and {words}")
+            booked = book.__replace__(fits=(*book.fits, _Fit.from_guarantee(promise, book.whom)))
             if not booked.spent() <= book.eps * (1 + 1e-9):
-                clause = f"with this fit all {len(booked.fits)} would cost eps {booked.spent():.4g}"
-                raise LedgerError(
-                    f"{clause}, and the ledger {self.path.name!r} allows {_total(book)} ({book.spent():.4g} spent); "
-                    "nothing was fitted"
-                )
+                clause = f"with this fit all {len(booked.fits)} would cost eps {booked.spent():.4g}, and the ledger"
+                allowed = f"{_total(book)} ({book.spent():.4g} spent)"
+                raise LedgerError(f"{clause} {self.path.name!r} allows {allowed}; nothing was fitted")
             write_book(self.path, booked)
 
 

@@ -127,22 +127,16 @@ class Sources:
         order = np.argsort(self.number, kind="stable")
         size = np.bincount(self.number)
         partner = order[(np.cumsum(size) - size)[self.number] + _scale_words(random_words, size[self.number])]
-        old = self.earlier_symbols[
-            np.arange(len(random_words)), _scale_words(random_words, np.maximum(self.n_again, 1))
-        ]
+        place = _scale_words(random_words, np.maximum(self.n_again, 1))
+        old = self.earlier_symbols[np.arange(len(random_words)), place]
         return np.where(self.block > 0, self.symbol[partner], old)
 
     def rows(self, secret: Codes, shape: tuple[int, int]) -> Vector:
         """Expected number of rows of each sensitive value released as each symbol; shape (n_s, n_y)."""
-        counts, block_units = np.zeros(shape), np.flatnonzero(self.block)
-        size = np.bincount(self.number)
-        members = sparse.csr_array(
-            (np.ones(len(block_units)), (secret[block_units], self.number[block_units])), shape=(len(counts), len(size))
-        )
-        prints = sparse.csr_array(
-            (1 / size[self.number[block_units]], (self.number[block_units], self.symbol[block_units])),
-            shape=(len(size), shape[1]),
-        )
+        counts, block_units, size = np.zeros(shape), np.flatnonzero(self.block), np.bincount(self.number)
+        number, secrets, symbols = self.number[block_units], secret[block_units], self.symbol[block_units]
+        members = sparse.csr_array((np.ones(len(number)), (secrets, number)), shape=(shape[0], len(size)))
+        prints = sparse.csr_array((1 / size[number], (number, symbols)), shape=(len(size), shape[1]))
         unit, place = np.nonzero((self.earlier_symbols >= 0) & (self.block == 0)[:, None])
         np.add.at(counts, (secret[unit], self.earlier_symbols[unit, place]), 1 / self.n_again[unit])
         return counts + (members @ prints).toarray()

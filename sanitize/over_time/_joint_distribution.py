@@ -48,43 +48,33 @@ def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageRepo
         If the joint leakage cannot be measured and no theorem bounds it.
     """
     if any(set(old.layout.sensitive) != set(entry.layout.sensitive) for old in book.entries):
-        raise LedgerError(
-            "the recorded releases protect other sensitive columns than this release; keep one ledger for each set"
-        )
+        raise LedgerError("the recorded releases protect other sensitive columns; keep one ledger for each set of them")
     runs = [_Run.from_entry(number, item) for number, item in enumerate((*book.entries, entry), 1)]
     digests, counts, last = _count(book, runs, rows)
-    n_rows = last.n
-    book_digests = [old.digest for old in book.entries]
-    whole = None
+    book_digests, whole = [old.digest for old in book.entries], None
     if counts is not None:
         columns = [run.column for run in runs]
         whole = book_digest(book, *_pack_counts(counts, columns))
         if book.together is not None:
             book_digests.append(book.together)
             digests.insert(len(book.entries), book_digest(book, *_pack_counts(counts, columns[:-1])))
-    if book.n_rows not in (None, n_rows) or not all(map(hmac.compare_digest, book_digests, digests)):
-        raise LedgerError(
-            "these are not the rows of the recorded releases: their number or their frequencies "
-            "differ. The joint leakage of releases of overlapping tables is not measured; keep one ledger for each "
-            "table and do not change a table between its releases"
-        )
-    n = len(runs)
-    report = _measure(counts, runs, n, book.budget, 0.0)
-    level = 0.0
+    if book.n_rows not in (None, last.n) or not all(map(hmac.compare_digest, book_digests, digests)):
+        words = "their number or frequencies differ; keep one ledger for each table, and do not change the table"
+        raise LedgerError(f"these are not the rows of the recorded releases: {words}")
+    n, level = len(runs), 0.0
+    report = _measure(counts, runs, n, book.budget, level)
     if report is None and isinstance(book.budget, (LiftBudget, LDPBudget)):
         level = sum(run.level for run in runs if not math.isinf(run.level))
         runs = [run for run in runs if math.isinf(run.level)]
         if level:
             report = _measure(_count(book, runs, rows)[1] if runs else counts, runs, n, book.budget, level)
     if report is None:
-        raise ColumnError(
-            f"the {n} releases of these rows have too many combinations of symbols to measure what they reveal "
-            "together, and no theorem bounds it; release coarser columns (bins, min_count)"
-        )
+        words = "to be measured together, and no theorem bounds it; use bins, or a larger min_count"
+        raise ColumnError(f"the {n} releases of these rows have too many combinations of symbols {words}")
     _require(report, book, level)
     report = _with_repeats(report, last.to_joint(), entry.channel)
     recorded = replace(entry, digest=digests[-1])
-    return replace(book, n_rows=n_rows, entries=(*book.entries, recorded), together=whole), report
+    return replace(book, n_rows=last.n, entries=(*book.entries, recorded), together=whole), report
 
 
 @dataclass(frozen=True)
@@ -134,13 +124,13 @@ class Tally:
             return rows.tally(tuple(entries))
         runs = [_Run.from_entry(number, entry) for number, entry in enumerate(entries, 1)]
         sensitive = entries[0].layout.sensitive
-        orders = [
-            {n: level_order for n, level_order in entry.layout.orders.items() if n in sensitive} for entry in entries
-        ]
-        singles = [
-            ContingencyTable.empty(sensitive, [run.column], order) for run, order in zip(runs, orders, strict=True)
-        ]
-        whole: ContingencyTable | None = ContingencyTable.empty(sensitive, [run.column for run in runs], orders[0])
+
+        def empty(entry: Entry, *counted: _Run) -> ContingencyTable:
+            orders = {name: order for name, order in entry.layout.orders.items() if name in sensitive}
+            return ContingencyTable.empty(sensitive, [run.column for run in counted], orders)
+
+        singles = [empty(run.entry, run) for run in runs]
+        whole: ContingencyTable | None = empty(entries[0], *runs)
         layouts = [entry.layout for entry in entries]
         names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.read))
         numbers = Numbers(frozenset[str]().union(*(layout.numeric for layout in layouts)))
@@ -279,23 +269,21 @@ def _repeats(distribution: JointDistribution, channel: Channel) -> str:
     )
 
 
-def _sides(budget: Budget) -> dict[str, float]:
+def _sides(budget: Any) -> dict[str, float]:
     """Bounds, in nats, on the sum of levels of local DP."""
-    assert isinstance(budget, (LiftBudget, LDPBudget))
     return asdict(budget)
 
 
 def _require(report: LeakageReport, book: Book, level: float) -> None:
     """Refuse releases beyond the budget, with an error that states what is left."""
-    over = max(level - bound for bound in _sides(book.budget).values()) if level else 0.0
+    excess = max(level - bound for bound in _sides(book.budget).values()) if level else 0.0
     witness: tuple[Any, Any] = (None, None)
     try:
         report.require()
-        excess = over
-        if over <= VERDICT_TOLERANCE:
+        if excess <= VERDICT_TOLERANCE:
             return
     except BudgetExceeded as error:
-        witness, excess = error.witness, max(error.excess, over)
+        witness, excess = error.witness, max(error.excess, excess)
     left = None
     if not level:
         # Without the last release, the joint distribution is that of the recorded releases.

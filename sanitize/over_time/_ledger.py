@@ -6,13 +6,14 @@ import contextlib
 import hmac
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._util.sampling.noise import hidden, noise_key
 from sanitize.core.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
-from sanitize.over_time._book import Book, Entry, book_digest, hold_lock, ledger_path, stamp
+from sanitize.over_time._book import Book, Entry, book_digest, hold_lock, ledger_path, undo_on_failure
 from sanitize.over_time._joint_distribution import record_entry
 from sanitize.over_time._unit_ledger import UnitLedger
 from sanitize.release.designer import refuse_noisy
@@ -86,10 +87,8 @@ class Ledger:
         with hold_lock(self.path):
             if not self.path.exists():
                 if wanted is None:
-                    raise LedgerError(
-                        f"there is no ledger {self.path.name!r}; make it with sanitize.Ledger(path, budget), with "
-                        "the budget of all releases together"
-                    )
+                    words = "make it with sanitize.Ledger(path, budget), with the budget of all releases together"
+                    raise LedgerError(f"there is no ledger {self.path.name!r}; {words}")
                 Book.empty(wanted).write(self.path)
         book_budget = Book.read(self.path).budget
         if wanted is not None and wanted != book_budget:
@@ -164,8 +163,7 @@ class Ledger:
         ColumnError
             If the joint distribution is too large to measure and no theorem bounds it.
         """
-        key = hidden(key)
-        return self._spend(rows, sanitizer, key)[1]
+        return self._spend(rows, sanitizer, hidden(key))[1]
 
     @contextlib.contextmanager
     def spending(
@@ -195,15 +193,13 @@ class Ledger:
         receipt : str, optional
             Digest of the receipt that the block writes, so that `verify_file` finds it here.
         """
-        key, before = hidden(key), stamp(target)
-        number, report = self._spend(rows, sanitizer, key, receipt)
-        try:
+        number, report = self._spend(rows, sanitizer, hidden(key), receipt)
+        with undo_on_failure(target, partial(self._drop_entry, number)):
             yield report
-        except BaseException:
-            if stamp(target) == before:
-                with hold_lock(self.path):
-                    Book.read(self.path).drop_entry(number).write(self.path)
-            raise
+
+    def _drop_entry(self, number: str) -> None:
+        with hold_lock(self.path):
+            Book.read(self.path).drop_entry(number).write(self.path)
 
     def _spend(
         self, rows: Any, sanitizer: Designer, key: Randomness, receipt: str | None = None
@@ -224,9 +220,7 @@ class Ledger:
 def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
     """Return a ledger, which may be given as the path of its file."""
     if isinstance(ledger, UnitLedger):
-        raise InvalidParameter(
-            "this release takes no UnitLedger: use sanitize.engines.parquet.release_units, on one machine"
-        )
+        raise InvalidParameter("this release takes no UnitLedger; use sanitize.engines.parquet.release_units instead")
     return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
 
 
@@ -235,8 +229,5 @@ def _entry(book: Book, sanitizer: Designer, source: Randomness, receipt: str | N
     key = noise_key(sanitizer.recipe().random_state if source is None else source)
     digest = None if key is None else book_digest(book, b"key", key)
     if digest and any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):
-        raise InvalidParameter(
-            "a recorded release of these rows had the same key or seed; equal noise is not independent, so draw a "
-            "fresh key (or leave it at None)"
-        )
+        raise InvalidParameter("a recorded release had the same key or seed, so its noise is the same; use a fresh key")
     return Entry.from_release(sanitizer.bare_release(), digest, receipt)

@@ -22,6 +22,7 @@ from sanitize._util.declared import (
     Positive,
     Version1,
     field_note,
+    form,
     require,
     to_builtin,
 )
@@ -95,22 +96,12 @@ class PairWords:
         return (words >> np.uint64(64 - 8 * np.dtype(dtype).itemsize)).astype(dtype)
 
 
-class _EntryForm(Declared, frozen=True):
-    n_rows: Count
-    n_withheld: Count
-    n_again: Count
-    n_units: Count
-    n_new: Count
-    kept: dict[str, Finite]
-    least_log_lift: Number
-    largest_log_lift: Number
-    room: Number
-
-    def entry(self) -> UnitEntry:
-        values: Any = {
-            name: float(value) if isinstance(value, str) else value for name, value in to_builtin(self).items()
-        }
-        return UnitEntry(**values)
+_EntryForm = form(
+    "entry",
+    **dict.fromkeys(("n_rows", "n_withheld", "n_again", "n_units", "n_new"), Count),
+    kept=dict[str, Finite],
+    **dict.fromkeys(("least_log_lift", "largest_log_lift", "room"), Number),
+)
 
 
 class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "hex_key": "key", "entries": "releases"}):
@@ -167,7 +158,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
     shares: Vector
     values: NDArray[np.uint8]
     said: Codes
-    entries: tuple[_EntryForm, ...]
+    entries: tuple[_EntryForm, ...]  # type: ignore[valid-type]
     sha256: str
 
     def __repr__(self) -> str:
@@ -186,7 +177,9 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
     @property
     def releases(self) -> tuple[UnitEntry, ...]:
         """All releases so far."""
-        return tuple(entry.entry() for entry in self.entries)
+        entries = map(to_builtin, self.entries)
+        plain: list[Any] = [{k: float(v) if isinstance(v, str) else v for k, v in e.items()} for e in entries]
+        return tuple(UnitEntry(**entry) for entry in plain)
 
     @classmethod
     def empty(cls, budget: Budget, unit: str, least: int, confidence: float | None) -> UnitBook:
@@ -208,16 +201,15 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
 
     def report(self) -> UnitReport:
         """Report on the joint leakage of all releases."""
-        low, high, excess, information = 0.0, 0.0, -math.inf, 0.0
+        figures = 0.0, 0.0, -math.inf, 0.0
         if self.releases:
             prior = self.sizes[0] / self.sizes[0].sum()
             lifts = (self.sizes / self.sizes.sum(axis=1, keepdims=True) / prior).T
-            low, high = log_extremes(lifts)
             excess = float(self.budget.lift_excess(lifts, prior).max())
-            information = self._information()
+            figures = *log_extremes(lifts), excess, self._information()
         promise = self.budget, self.unit, self.least, self.confidence
         counts = len(self.units), len(self.sizes), int(self.sizes.sum(axis=1).min())
-        return UnitReport(*promise, *counts, low, high, excess, information, self.releases)
+        return UnitReport(*promise, *counts, *figures, self.releases)
 
     def room(self) -> float:
         """Mean over the units of log(units of the group / least), which is 0 for smaller groups."""

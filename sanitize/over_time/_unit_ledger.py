@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +15,7 @@ from sanitize._util.checks import Codes, whole_number
 from sanitize._util.sampling.noise import NoiseKey, random_words
 from sanitize.core.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
-from sanitize.over_time._book import hold_lock, ledger_path, stamp
+from sanitize.over_time._book import hold_lock, ledger_path, undo_on_failure
 from sanitize.over_time._unit_book import UnitBook
 from sanitize.over_time._unit_rows import design_unit_rows, digest_numbers, release_rows, row_texts, unit_digests
 from sanitize.release.designer import refuse_noisy
@@ -35,10 +36,7 @@ if TYPE_CHECKING:
     from sanitize.release.release import FittedRelease
 
 Frame = TypeVar("Frame")
-_NO_NOISE = (
-    "a unit ledger counts sensitive values without noise; leave it out, and add up eps and delta of all fits of the "
-    "table"
-)
+_NO_NOISE = "a unit ledger counts sensitive values without noise; leave it out, and add up eps and delta of all fits"
 
 
 @dataclass(frozen=True)
@@ -122,14 +120,11 @@ class UnitLedger:
         with hold_lock(self.path):
             if not self.path.exists():
                 if wanted is None or unit is None:
-                    raise LedgerError(
-                        f"there is no unit ledger {self.path.name!r}; make it with UnitLedger(path, budget, unit=...), "
-                        "with the budget of all releases of a unit together, and the column that identifies units"
-                    )
+                    words = "make it with UnitLedger(path, budget, unit=...), with the budget of all releases of a unit"
+                    raise LedgerError(f"there is no unit ledger {self.path.name!r}; {words}")
                 UnitBook.empty(wanted, unit, least, confidence).write(self.path)
         book = UnitBook.read(self.path)
-        settings = {"budget": wanted, "unit": unit, "confidence": confidence}
-        for name, value in settings.items():
+        for name, value in {"budget": wanted, "unit": unit, "confidence": confidence}.items():
             book_value = getattr(book, name)
             if value is not None and value != book_value:
                 raise LedgerError(f"the unit ledger {self.path.name!r} has the {name} {book_value!r}, not {value!r}")
@@ -209,7 +204,8 @@ class UnitLedger:
         ColumnError
             If a column is absent, or the unit is missing in some rows.
         """
-        table, kind = Table.from_native(rows), Table.from_native(rows).kind
+        table = Table.from_native(rows)
+        kind = table.kind
         with self.spending(table, sanitizer) as (release, random_words, codes):
             columns = release.decode(codes[codes >= 0], random_words)
             if (codes < 0).any():
@@ -248,14 +244,9 @@ class UnitLedger:
             report = after.report()
             if not report.ok:
                 raise LedgerError(f"the release is {report.excess:.3g} nats over the ledger's budget; it was not made")
-            target_stamp = stamp(target)
             after.write(self.path)
-            try:
+            with undo_on_failure(target, partial(before.write, self.path)):
                 yield release, random_words, codes
-            except BaseException:
-                if stamp(target) == target_stamp:
-                    before.write(self.path)
-                raise
 
 
 def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tuple[FittedRelease, RandomWords]:
@@ -268,18 +259,14 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
         raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
     recipe, release = sanitizer.recipe(), sanitizer.bare_release()
     if recipe.side_columns:
-        raise InvalidParameter(
-            "side_columns limits what one release reveals to readers who know columns of a row, and units have "
-            "several releases: leave it out here"
-        )
+        raise InvalidParameter("side_columns limits a single release, and units have several; leave side_columns out")
     words = random_words(recipe.random_state)
     if isinstance(words, NoiseKey):
         words = words.derive(f"release {len(book.releases) + 1} by unit")
     if book.confidence is None:
         return release, words
     table = rows if isinstance(rows, Table) else Table.from_native(pa.table(dict(rows)))
-    if recipe.confidence is not None:
-        recipe = recipe.with_changes(confidence=None)  # it treats rows as independent draws
+    recipe = recipe.with_changes(confidence=None)  # it treats rows as independent draws
     chosen = MemoryTable(design_unit_rows(book, table))
     layout = recipe.learn_layout(recipe.roles(chosen), chosen, PLAIN)
     fitted = recipe.design(layout, chosen.count(layout, "shuffle"), FitOptions(is_priced=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,10 +69,8 @@ def release_rows(
         book = _record_turn(book, units, blocks, value[released[places]], error_shares)
     shown = released >= 0
     if not shown.any():
-        raise LedgerError(
-            f"no row can be released: each needs at least {book.least} units with the same earlier releases; give "
-            "more units, or begin a ledger with a smaller min_units"
-        )
+        words = "with the same earlier releases; give more units, or begin a ledger with a smaller min_units"
+        raise LedgerError(f"no row can be released: each needs at least {book.least} units {words}")
     distribution = rows[rows.any(axis=1)][:, rows.any(axis=0)] / rows.sum()
     lifts = distribution / distribution.sum(axis=0) / distribution.sum(axis=1, keepdims=True)
     counts = int(shown.sum()), int((~shown).sum()), n_again, len(np.unique(unit)), n_new
@@ -113,10 +112,8 @@ def _partition_groups(
         is_known = bool(np.isin(symbol[members], printed_sources[number]).all())
         is_stale = is_known and len(members) < sizes[number]
         if proof:
-            of_units = chooses[members], float(book.shares[number])
-            blocks[members], error_shares[number] = proof.divide(
-                *of_members, *of_units, is_first=is_first, is_stale=is_stale
-            )
+            of_units, divide = (chooses[members], float(book.shares[number])), partial(proof.divide, is_first=is_first)
+            blocks[members], error_shares[number] = divide(*of_members, *of_units, is_stale=is_stale)
         else:
             blocks[members] = counting.divide(*of_members, is_stale=is_stale)
     return blocks, error_shares
@@ -189,10 +186,10 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     is_known = unit_places >= 0
     mixed += int((book.secret[unit_places[is_known]] != unit_secrets[is_known]).sum())
     if mixed:
-        raise LedgerError(
-            "the sensitive columns have more than one value for a unit, in these rows or since an earlier release "
-            f"({mixed} times); give all rows of a unit one value, for example whether it ever had the diagnosis"
+        words = (
+            f"here or earlier ({mixed} times); give all its rows one value, such as whether it ever had the diagnosis"
         )
+        raise LedgerError(f"a unit has several sensitive values, {words}")
     if not book.releases:
         sizes, chosen = (
             np.bincount(s, minlength=len(secrets)) for s in (unit_secrets, unit_secrets[is_design_unit(digests)])
@@ -210,10 +207,8 @@ def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes
     of_text = digest_numbers(book.secrets, digests)
     strange = int((of_text[secret] < 0).sum())
     if strange:
-        raise LedgerError(
-            f"{strange} units have a value of the sensitive columns that no unit of the first release had, so there "
-            "is no frequency to compare it with; pool it with another value, or begin a new ledger"
-        )
+        words = "had, so that it has no frequency; pool it with another value, or begin a new ledger"
+        raise LedgerError(f"{strange} units have a sensitive value that no unit of the first release {words}")
     return of_text[secret], book.secrets
 
 
@@ -222,10 +217,8 @@ def design_unit_rows(book: UnitBook, table: Table) -> Table:
     texts, unit = row_texts(table, [book.unit])
     chosen = np.flatnonzero(is_design_unit(unit_digests(book, texts))[unit])
     if not len(chosen):
-        raise LedgerError(
-            f"with confidence a fifth of the units is used to design the release, and {len(texts)} units are too few; "
-            "give more units, or begin a ledger without confidence"
-        )
+        words = "units are too few; give more units, or begin a ledger without confidence"
+        raise LedgerError(f"with confidence, a fifth of the units designs the release, and {len(texts)} {words}")
     return table.take(chosen)
 
 
@@ -269,8 +262,7 @@ def _lasting_draws(book: UnitBook, channel: Channel, unit: Codes, codes: NDArray
     used, value = np.unique(x, return_inverse=True)
     values = text_digests(book.key, [f"value:{text}" for text in _symbols(channel.inputs.take(used))])
     words = PairWords(book.key, book.units[of_unit].reshape(-1, DIGEST_BYTES), values, value)
-    drawn = channel.sample(x, words)
-    return np.asarray(drawn[pair])
+    return np.asarray(channel.sample(x, words)[pair])
 
 
 def _symbols(alphabet: Alphabet) -> list[str]:

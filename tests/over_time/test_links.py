@@ -54,7 +54,7 @@ def test_a_ledger_of_two_names_is_refused(kind, tmp_path):
     entries(kind, tmp_path / "book.json")
     os.link(tmp_path / "book.json", tmp_path / "other.json")
     for name in ("book.json", "other.json"):
-        with pytest.raises(LedgerError, match="has another name"):
+        with pytest.raises(LedgerError, match="has a second name"):
             entries(kind, tmp_path / name)
     (tmp_path / "other.json").unlink()
     assert len(entries(kind, tmp_path / "book.json")) == 0

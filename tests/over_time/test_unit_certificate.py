@@ -256,7 +256,7 @@ def test_what_a_ledger_with_confidence_says_and_refuses(tmp_path):
     few = UnitLedger(tmp_path / "w", BUDGET, unit="who", confidence=0.9)
     people = table["who"].unique()
     units = _unit_rows.unit_digests(UnitBook.read(few.path), [f'["{who}"]' for who in people])
-    with pytest.raises(LedgerError, match="used to design the release, and 1 units are too few"):
+    with pytest.raises(LedgerError, match="of the units designs the release, and 1 units are too few"):
         few.release(table[table["who"] == people[~is_design_unit(units)][0]], sanitizer)
     assert not (tmp_path / "v").exists()
 
