@@ -95,38 +95,21 @@ _NAMES = Annotated[
 _SOME_NAMES = Annotated[_NAMES, field_note(min_length=1)]
 _FREE = f"text without __, and none of {', '.join(_TAKEN)}"
 _NAME = Annotated[str, field_note(_FREE, "choose another", pattern=rf"^(?!({'|'.join(_TAKEN)})$)(?!.*__)[^\n]+$")]
-_PAIR = Annotated[
-    list[Finite],
-    field_note(
-        "[low, high] with low < high, for example [0, 100]", min_length=2, max_length=2, extra_json_schema=_ONCE
-    ),
-]
+_LOW_HIGH = "[low, high] with low < high, for example [0, 100]"
+_PAIR = Annotated[list[Finite], field_note(_LOW_HIGH, min_length=2, max_length=2, extra_json_schema=_ONCE)]
 _EDGES = Annotated[list[Finite], field_note("an array of numbers", "write for example [18, 30, 45, 65]")]
 _ARRAYS = [{"type": "array", "items": {"type": kind}, "minItems": 1, **_ONCE} for kind in ("number", "string")]
-_LEARNED = form(
-    learned=_key(Annotated[list[Any], field_note("an array of edges")], example="learned = [18, 30, 45, 65]")
-)
-_OF_ROWS = {
-    "type": "object",
-    "properties": {"learned": {"anyOf": _ARRAYS}},
-    "required": ["learned"],
-    "additionalProperties": False,
-}
+_ANY_EDGES = Annotated[list[Any], field_note("an array of edges")]
+_LEARNED = form(learned=_key(_ANY_EDGES, example="learned = [18, 30, 45, 65]"))
+_OF_ROWS: dict[str, Any] = {"type": "object", "properties": {"learned": {"anyOf": _ARRAYS}}, "required": ["learned"]}
+_OF_ROWS["additionalProperties"] = False
 _CUTS = Annotated[Any, field_note(extra_json_schema={"anyOf": [*_ARRAYS, {"enum": list(STEPS)}, _OF_ROWS]})]
-_DELIMITER = Annotated[
-    str, field_note('one sign such as ";", "|" or "\\t"', max_length=2, pattern=r"^[\t -!#-/:-@\[-`{-~] ?$")
-]
-_MARKS = Annotated[
-    tuple[str, ...],
-    field_note("an array of texts", 'write for example ["NA", "."]', extra_json_schema={"uniqueItems": True}),
-]
-_TYPE = Annotated[
-    str,
-    field_note(
-        f"one of {', '.join(TYPES)}, or how dates are written, as %d.%m.%Y",
-        extra_json_schema={"anyOf": [{"enum": list(TYPES)}, {"pattern": "%"}]},
-    ),
-]
+_SIGN = field_note('one sign such as ";", "|" or "\\t"', max_length=2, pattern=r"^[\t -!#-/:-@\[-`{-~] ?$")
+_TEXTS = field_note("an array of texts", 'write for example ["NA", "."]', extra_json_schema=_ONCE)
+_MARKS = Annotated[tuple[str, ...], _TEXTS]
+_TYPE_SCHEMA = {"anyOf": [{"enum": list(TYPES)}, {"pattern": "%"}]}
+_TYPE_WORDS = f"one of {', '.join(TYPES)}, or how dates are written, as %d.%m.%Y"
+_TYPE = Annotated[str, field_note(_TYPE_WORDS, extra_json_schema=_TYPE_SCHEMA)]
 # Pattern of a date in the published schema, which has no type for dates.
 _ISO = {"pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _DAY = Annotated[datetime.date, field_note("a date", "write it as 2026-01-31", extra_json_schema=_ISO)]
@@ -298,7 +281,7 @@ _TABLE = form(
 )
 _SOURCE = form(
     "source",
-    delimiter=_maybe(_DELIMITER, "Sign between fields, optionally followed by a blank."),
+    delimiter=_maybe(Annotated[str, _SIGN], "Sign between fields, optionally followed by a blank."),
     header=_maybe(bool, "True if the first line names the columns, otherwise called column_1, column_2, ..."),
     missing=_maybe(_MARKS, 'Texts that stand for a missing value, as ["NA", "."]; an empty field is always missing.'),
     decimal=_one_or_none("Sign before the decimals.", *DECIMALS),
@@ -371,17 +354,13 @@ def check(document: Any) -> None:
             raise wrong_table("columns.public", "each [[channel]] names its own public columns; move them there")
         _check_several(document.channel)
     else:
-        if columns.public is UNSET:
-            raise missing("columns.public", 'public = ["age", "town"]')
-        for key in ("name", "public", "budget"):
-            if getattr(document.channel, key) is not UNSET:
-                reason = "it belongs to [[channel]] tables; with one [channel] use columns.public and [budget]"
-                raise wrong_table(f"channel.{key}", reason)
+        _need(columns, "columns", public='public = ["age", "town"]')
+        if key := next((k for k in ("name", "public", "budget") if getattr(document.channel, k) is not UNSET), None):
+            reason = "it belongs to [[channel]] tables; with one [channel] use columns.public and [budget]"
+            raise wrong_table(f"channel.{key}", reason)
     parts = channels_by_path(document)
-    for where, part_budget in {
-        "budget": budget,
-        **{f"{where}.budget": part.budget for where, part in parts.items()},
-    }.items():
+    budgets = {"budget": budget, **{f"{where}.budget": part.budget for where, part in parts.items()}}
+    for where, part_budget in budgets.items():
         if part_budget and notion_name(part_budget) == DEFAULT_NOTION:
             _check_bounds(where, part_budget)
     _check_roles(columns, parts)
@@ -396,11 +375,8 @@ def check(document: Any) -> None:
         _check_notion("budget", parts["channel"], budget)
         _check_kept(document, parts["channel"])
     elif notion_name(budget) not in MERGING:
-        raise invalid_key(
-            "budget.notion",
-            "must limit what is revealed about the sensitive columns (lift, ldp, l1, chi2 or alpha) where several "
-            "channels or kept columns are released together; give the channel a budget of its own",
-        )
+        words = "must limit what is revealed about the sensitive columns, next to kept columns or other channels"
+        raise invalid_key("budget.notion", f"{words} ({', '.join(MERGING)}); give the channel a budget of its own")
     else:
         for where, part in parts.items():
             _check_part(where, part)
@@ -415,14 +391,17 @@ def check(document: Any) -> None:
             _check_promise(document, parts.values(), name)
 
 
+def _need(part: Any, where: str = "", /, **examples: str) -> None:
+    """Refuse a part of the policy that lacks a key, with an example of how to write the key."""
+    for key, example in examples.items():
+        if not getattr(part, key):  # no such key may be empty
+            raise missing(f"{where}.{key}".removeprefix("."), example)
+
+
 def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
     """Refuse tables of units that lack required keys or have keys that do not apply."""
-    if not document.table:
-        raise missing("table", '[[table]] with name = "visits" and public = ["code"]')
-    if document.root is UNSET:
-        raise missing("root", 'root = "patients"')
-    if document.columns.unit is UNSET:
-        raise missing("columns.unit", 'unit = "patient"')
+    _need(document, table='[[table]] with name = "visits" and public = ["code"]', root='root = "patients"')
+    _need(document.columns, "columns", unit='unit = "patient"')
     names = [document.root, *(table.name for table in document.table)]
     if len(set(names)) < len(names):
         raise invalid_key("table", "must have names that differ from one another, and from that of the root")
@@ -450,10 +429,7 @@ def _check_several(channels: list[Any]) -> None:
     """Refuse several channels without distinct names or public columns, or with settings for one channel only."""
     for i, channel in enumerate(channels):
         where = f"channel[{i}]"
-        if channel.name is UNSET:
-            raise missing(f"{where}.name", 'name = "home"')
-        if channel.public is UNSET:
-            raise missing(f"{where}.public", 'public = ["age", "town"]')
+        _need(channel, where, name='name = "home"', public='public = ["age", "town"]')
         if channel.mechanism == AUTO:
             raise invalid_key(f"{where}.mechanism", "must be named: auto works with a single [channel] only")
         if channel.name in [earlier.name for earlier in channels[:i]]:
@@ -466,17 +442,16 @@ def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
     """Refuse a column that is listed twice."""
     released = {"columns.public" if where == "channel" else f"{where}.public": parts[where].public for where in parts}
     lists = {"columns.sensitive": columns.sensitive, **released, "columns.keep": columns.keep}
-    lists |= {"columns.drop": columns.drop, "columns.unit": (columns.unit,) if columns.unit else ()}
-    lists["columns.person"] = (columns.person,) if columns.person and columns.person != ROW else ()
-    lists |= {"columns.weights": (columns.weights,) if columns.weights else ()}
+    lists |= {"columns.drop": columns.drop}
+    single = {f"columns.{key}": getattr(columns, key) for key in ("unit", "person", "weights")}
+    lists |= {key: (name,) for key, name in single.items() if name and (key, name) != ("columns.person", ROW)}
     places: dict[str, str] = {}
-    for where, names in lists.items():
-        for name in names:
-            if name in places:
-                position = "twice" if places[name] == where else f"under {places[name]} and"
-                words = f"column {name!r} is listed {position} under {where}; list each column exactly once"
-                raise PolicyError(words, where)
-            places[name] = where
+    for where, name in ((where, name) for where, names in lists.items() for name in names):
+        if name in places:
+            position = "twice" if places[name] == where else f"under {places[name]} and"
+            words = f"column {name!r} is listed {position} under {where}; list each column exactly once"
+            raise PolicyError(words, where)
+        places[name] = where
 
 
 def _check_kept(document: Any, channel: Any) -> None:
@@ -504,14 +479,12 @@ def _check_settings(where: str, channel: Any, columns: Any, tables: Collection[s
                 raise wrong_table(f"{where}.{key}.{column}", f"{column!r} is not a public column of this channel")
     for column, (low, high) in (channel.bounds or {}).items():
         if low >= high:
-            raise invalid_key(f"{where}.bounds.{column}", "must be [low, high] with low < high, for example [0, 100]")
+            raise invalid_key(f"{where}.bounds.{column}", f"must be {_LOW_HIGH}")
     absent = next((column for column in public if column not in (channel.bounds or ())), None)
     if mechanism == GRID and absent is not None:
-        raise invalid_key(
-            f"{where}.bounds",
-            f"lacks the column {absent!r}, and {GRID} needs bounds of every public column, from knowledge and not from "
-            f"the rows; write for example bounds = {{ {absent} = [0, 100] }}",
-        )
+        words = f"and {GRID} needs bounds of every public column, chosen from knowledge and not from the rows"
+        example = f"write for example bounds = {{ {absent} = [0, 100] }}"
+        raise invalid_key(f"{where}.bounds", f"lacks the column {absent!r}, {words}; {example}")
     for column, cuts in channel.bins.items():
         of_table = column.partition(": ")[0] in tables  # summaries of the rows of a unit
         if not of_table and column not in binned:
@@ -523,15 +496,14 @@ def _check_cuts(where: str, cuts: Any) -> None:
     """Refuse edges that are not ascending numbers or dates, and unknown calendar units."""
     if isinstance(cuts, dict):
         _check_cuts(f"{where}.learned", fitting(_LEARNED, cuts, where).learned)
-    elif isinstance(cuts, str):
-        if cuts not in STEPS:
-            raise unknown_word(where, STEPS, cuts)
+    elif isinstance(cuts, str) and cuts not in STEPS:
+        raise unknown_word(where, STEPS, cuts)
     elif isinstance(cuts, list) and any(isinstance(edge, (str, datetime.date)) for edge in cuts):
         try:
             date_edges(where, [str(edge) if isinstance(edge, (str, datetime.date)) else "" for edge in cuts])
         except InvalidParameter as error:
             raise PolicyError(str(error), where) from None
-    else:
+    elif not isinstance(cuts, str):
         edges = fitting(_EDGES, cuts, where)
         if not edges or any(a >= b for a, b in pairwise(edges)):
             raise invalid_key(where, "must be edges in ascending order, for example [18, 30, 45, 65]")
@@ -541,24 +513,17 @@ def _check_part(where: str, channel: Any) -> None:
     """Refuse a channel that cannot be combined with other channels or kept columns."""
     mechanism = channel.mechanism
     if mechanism == CLASSES:
-        raise invalid_key(
-            f"{where}.mechanism",
-            f"cannot be {mechanism}, which releases a whole table through one channel; list all "
-            "columns under columns.public, with one [channel]",
-        )
+        words = "which releases a whole table through one channel; list all columns under columns.public"
+        raise invalid_key(f"{where}.mechanism", f"cannot be {mechanism}, {words}, with one [channel]")
     if channel.budget is not UNSET:
         return
     if mechanism not in SEQUENTIAL:
-        raise invalid_key(
-            f"{where}.budget",
-            f"is missing: {mechanism} needs a budget of its own next to kept columns or other channels; write "
-            f'[[channel]] with budget = {{ notion = "{MECHANISMS[mechanism][1][0]}", ... }}, or take subset-merging',
-        )
+        example = f'budget = {{ notion = "{MECHANISMS[mechanism][1][0]}", ... }}, or take subset-merging'
+        words = f"is missing: {mechanism} needs a budget of its own next to kept columns or other channels"
+        raise invalid_key(f"{where}.budget", f"{words}; write [[channel]] with {example}")
     if channel.smoothing:
-        raise invalid_key(
-            f"{where}.smoothing",
-            "must be 0 in a channel without a budget of its own next to kept columns or other channels",
-        )
+        words = "must be 0 in a channel without a budget of its own next to kept columns or other channels"
+        raise invalid_key(f"{where}.smoothing", words)
 
 
 def _check_notion(where: str, channel: Any, budget: Any) -> None:
@@ -572,16 +537,16 @@ def _check_promise(document: Any, parts: Iterable[Any], promise: str) -> None:
     """Refuse settings under which sensitive values would be read without noise."""
     name, is_kept = f"channel.{promise}", bool(document.columns.keep)
     for part in parts:
-        if part.confidence is UNSET and part.mechanism == CLASSES and not (is_kept and promise == "secret_dp"):
-            raise PolicyError(f"{name} needs a confidence; write confidence = 0.95", "channel.confidence")
-        if part.confidence is not UNSET and part.mechanism != CLASSES:
+        if part.mechanism == CLASSES:
+            if part.confidence is UNSET and not (is_kept and promise == "secret_dp"):
+                raise PolicyError(f"{name} needs a confidence; write confidence = 0.95", "channel.confidence")
+        elif part.confidence is not UNSET:
             words = f"for combinations of values needs counts without noise; leave it out with {name}"
             raise invalid_key("channel.confidence", words)
-        if part.mechanism != CLASSES and (is_kept or isinstance(document.channel, list)):
+        elif is_kept or isinstance(document.channel, list):
             raise PolicyError(f"{name} is for one channel of all columns: a joint release counts without noise", name)
     if document.rows == "keep" and promise == "record_dp":
-        words = f'rows = "keep" looks at every sensitive value; leave it out with {name}'
-        raise PolicyError(words, "rows")
+        raise PolicyError(f'rows = "keep" looks at every sensitive value; leave it out with {name}', "rows")
     if document.columns.unit is not UNSET and not document.table:
         words = f"asks for a ledger that counts sensitive values without noise; leave it out with {name}"
         raise invalid_key("columns.unit", words)

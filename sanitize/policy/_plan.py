@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -89,14 +89,11 @@ class Plan:
         """Report with comparison, curves and proposals as sections, for JSON and pages; None after a refusal."""
         if self.report is None:
             return None
-        report = self.report
         sections = [self._found, self._others, _budgets_section(self.curves) if self.curves else None]
         for name, title, lines in self._lines:
             rows = tuple((f"[{line.table}] {line.assignment}", line.why) for line in lines)
             sections.append(Section(name, title, "", ("Line", "why"), rows))
-        for section in filter(None, sections):
-            report = report.with_section(section)
-        return report
+        return reduce(LeakageReport.with_section, filter(None, sections), self.report)
 
     @property
     def _kinds(self) -> str:
@@ -199,8 +196,10 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     >>> [curve.mechanism for curve in plan.curves]
     ['subset merging', 'watchdog', 'optimal random response']
     """
-    is_priced = advise and "secret_dp" in policy.channels[0].settings  # the cost of noise is for the owner only
-    policy = _unbooked(policy) if is_priced else policy
+    settings = policy.channels[0].settings
+    is_priced = advise and "secret_dp" in settings  # the cost of noise is for the owner only
+    if is_priced:  # a plan publishes nothing, so that it needs no ledger
+        policy = with_channel(policy, settings={**settings, "secret_dp": replace(settings["secret_dp"], ledger=None)})
     sanitizer = draft_designer(policy)
     if not is_priced:
         refuse_noisy(sanitizer, "a plan would make further fits; release, and read the report, or plan without it")
@@ -255,23 +254,8 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     choice = drafts.choice
     is_said = len(choice.reports) == 1 or policy.channels[0].mechanism == AUTO  # "auto" has a comparison of its own
     comparison = None if is_said else choice.section(" ".join(choice.sentences))
-    return Plan(
-        report,
-        curves,
-        (*better, *others),
-        changes,
-        _found=found,
-        _others=comparison,
-        _recommended=choice.sentences,
-        _taken=choice.taken,
-        _chosen=drafts.place_of_own(),
-    )
-
-
-def _unbooked(policy: Policy) -> Policy:
-    """Return the policy without the ledger of its guarantee, because a plan publishes nothing."""
-    settings = policy.channels[0].settings
-    return with_channel(policy, settings={**settings, "secret_dp": replace(settings["secret_dp"], ledger=None)})
+    chosen = choice.sentences, choice.taken, drafts.place_of_own()
+    return Plan(report, curves, (*better, *others), changes, None, found, comparison, *chosen)
 
 
 def _price(drafts: Drafts, private: LeakageReport, plain: LeakageReport) -> str:
@@ -325,14 +309,9 @@ def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) 
         "right one so many times in 100; 50 is chance."
     )
     figures = {"from the raw rows": raw, "from the released rows": released, f"from the raw rows, {_DEALT}": dealt}
+    lines = tuple((who, round(100 * share, 1)) for who, share in figures.items())
     heads = ("Right guesses", "in 100")
-    return Section(
-        "guesses",
-        "Guesses of an attacker, before and after",
-        words,
-        heads,
-        tuple((who, round(100 * share, 1)) for who, share in figures.items()),
-    )
+    return Section("guesses", "Guesses of an attacker, before and after", words, heads, lines)
 
 
 def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section:

@@ -264,10 +264,9 @@ class Policy:
         if document.table:
             from sanitize.people import Child
 
-            tables = {
-                table.name: Child(**{key: value for key, value in to_builtin(table).items() if key != "name"})
-                for table in document.table
-            }
+            tables = {table["name"]: table for table in map(to_builtin, document.table)}
+            tables = {name: Child(**{k: v for k, v in table.items() if k != "name"}) for name, table in tables.items()}
+        joins = document.join.items()
         return cls(
             columns.sensitive,
             tuple(_channel(part, where, place, document.ledger) for where, part in channels_by_path(document).items()),
@@ -282,9 +281,7 @@ class Policy:
             tables=tables,
             date=document.date.isoformat() if document.date else None,
             description=_description(document),
-            join={
-                name: {new: tuple(values) for new, values in groups.items()} for name, groups in document.join.items()
-            },
+            join={name: {new: tuple(values) for new, values in groups.items()} for name, groups in joins},
             **settings,
         )
 
@@ -296,10 +293,8 @@ class Policy:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that the table must have."""
-        extra = [
-            name for name in (self.unit, self.person, self.description.weights) if name is not None and name != ROW
-        ]
-        return (*self.sensitive, *self.public, *self.keep, *self.drop, *extra)
+        extra = [name for name in (self.unit, self.person, self.description.weights) if name not in (None, ROW)]
+        return (*self.sensitive, *self.public, *self.keep, *self.drop, *filter(None, extra))
 
     @property
     def is_noisy(self) -> bool:
@@ -317,12 +312,9 @@ class Policy:
         if absent := [name for name in self.columns if name not in times]:
             raise ColumnError.absent(absent, columns)
         if unlisted := [name for name in times if name not in policy_columns]:
-            column, pronoun = ("column", "it") if len(unlisted) == 1 else ("columns", "them")
-            raise ColumnError(
-                f"the policy does not list the {column} {in_words(unlisted)} of the table; add {pronoun} to "
-                "sensitive, public, keep, drop or person",
-                unlisted[0] if len(unlisted) == 1 else None,
-            )
+            column, pronoun, name = ("column", "it", unlisted[0]) if len(unlisted) == 1 else ("columns", "them", None)
+            words = f"of the table; add {pronoun} to sensitive, public, keep, drop or person"
+            raise ColumnError(f"the policy does not list the {column} {in_words(unlisted)} {words}", name)
         if twice := next((name for name in times if times[name] > 1), None):
             raise ColumnError(f"the source has two columns named {twice!r}; rename one first", twice)
 
@@ -355,20 +347,15 @@ def designer_of(policy: Policy) -> Designer:
 
 def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
     """Make the designer of a policy's release; ``kind`` returns the class for a name."""
-    shared: dict[str, Any] = {"sensitive": list(policy.sensitive)}
-    shared |= {"missing": policy.missing, "handle_unknown": policy.handle_unknown, "person": policy.person}
-    shared["keep"] = list(policy.keep) or None
+    shared: dict[str, Any] = {name: getattr(policy, name) for name in ("missing", "handle_unknown", "person")}
+    shared |= {"sensitive": list(policy.sensitive), "keep": list(policy.keep) or None}
 
     def designer(channel: PolicyChannel, budget: PolicyBudget | None, **source: Any) -> Any:
         estimator = kind(MECHANISMS[channel.mechanism][0])
         parameters = signature(estimator).parameters
         arguments = {key: value for key, value in (shared | source).items() if key in parameters}
-        arguments |= {
-            "public": list(channel.public),
-            "bins": {**channel.bins, **policy.join} or None,
-            **channel.settings,
-        }
-        return estimator(budget and budget.build(), **arguments)
+        arguments |= {"public": list(channel.public), "bins": {**channel.bins, **policy.join} or None}
+        return estimator(budget and budget.build(), **arguments, **channel.settings)
 
     if not is_joint(policy):
         return designer(policy.channels[0], policy.budget, random_state=random_state)
@@ -389,11 +376,8 @@ def _with_notions(values: Any) -> Any:
     tables = dict(values)
     if isinstance(tables.get("budget"), Mapping):
         tables["budget"] = {"notion": DEFAULT_NOTION, **tables["budget"]}
-    channel = tables.get("channel")
-    if channel is not None:
-        tables["channel"] = (
-            [_with_notions(entry) for entry in channel] if isinstance(channel, list) else _with_notions(channel)
-        )
+    if (channel := tables.get("channel")) is not None:
+        tables["channel"] = [*map(_with_notions, channel)] if isinstance(channel, list) else _with_notions(channel)
     return tables
 
 
@@ -423,20 +407,14 @@ def _channel(channel: Any, where: str, folder: Path, ledger: Any) -> PolicyChann
         from sanitize.release.recipes.record_dp import RecordDP
         from sanitize.release.recipes.secret_dp import SecretDP
 
-        book = DPLedger(folder / ledger) if ledger else None
+        kind, book = SecretDP if name == "secret_dp" else RecordDP, DPLedger(folder / ledger) if ledger else None
         try:
-            kind = {"secret_dp": SecretDP, "record_dp": RecordDP}[name]
             settings[name] = kind(**to_builtin(settings[name]), ledger=book)
         except InvalidParameter as error:
             raise PolicyError(f"{where}.{name}: {error}", f"{where}.{name}") from None
-    return PolicyChannel(
-        channel.name,
-        channel.public,
-        channel.mechanism,
-        {name: _cuts(cuts) for name, cuts in channel.bins.items()},
-        settings,
-        _budget(channel.budget) if channel.budget else None,
-    )
+    bins = {name: _cuts(cuts) for name, cuts in channel.bins.items()}
+    budget = _budget(channel.budget) if channel.budget else None
+    return PolicyChannel(channel.name, channel.public, channel.mechanism, bins, settings, budget)
 
 
 def _cuts(cuts: Any) -> list[Any] | str:

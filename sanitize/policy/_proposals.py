@@ -71,26 +71,19 @@ class Proposal:
     @property
     def head(self) -> str:
         """Heading of the table that the line belongs to."""
-        return (
-            f"[{self.table}]" if self.channel is None else f"[{self.table}]  # under the [[channel]] {self.channel!r}"
-        )
+        return f"[{self.table}]{'' if self.channel is None else f'  # under the [[channel]] {self.channel!r}'}"
 
     @property
     def assignment(self) -> str:
         """Key and value; commented out if the value is left open."""
         return f"{'# ' * self.is_open}{self.key} = {self.value}"
 
-    @property
-    def line(self) -> str:
-        """Line with the reason as a comment."""
-        return f"{self.assignment}  # {self.why}"
-
 
 def proposals_text(proposals: Sequence[Proposal]) -> str:
     """Write proposed lines under the headings of their tables."""
     lines = []
     for head in dict.fromkeys(proposal.head for proposal in proposals):
-        lines += [head, *(proposal.line for proposal in proposals if proposal.head == head)]
+        lines += [head, *(f"{line.assignment}  # {line.why}" for line in proposals if line.head == head)]
     return "\n".join(lines)
 
 
@@ -118,12 +111,11 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
     for name in policy.sensitive:
         secret = surveys[name]
         if name not in binned and secret.is_wide and secret.n_values * 50 > n_rows:
-            proposals.append(propose_bins(secret, is_sure=any(map(_is_sure, policy.channels))))
+            proposals.append(propose_bins(secret, is_sure=any("confidence" in c.settings for c in policy.channels)))
     for channel in policy.channels:
-        proposed = _propose_for_channel(policy, channel, [surveys[name] for name in channel.public], n_rows)
-        proposals += (
-            [replace(proposal, channel=channel.name) for proposal in proposed] if len(policy.channels) > 1 else proposed
-        )
+        title = channel.name if len(policy.channels) > 1 else None
+        proposed = _propose_for_channel(policy, channel, [surveys[column] for column in channel.public], n_rows)
+        proposals += [replace(proposal, channel=title) for proposal in proposed]
     return tuple(proposals)
 
 
@@ -149,23 +141,18 @@ def _propose_for_channel(
             Proposal("channel", "mechanism", CLASSES, f"{why}; latent classes are groups of rows that are alike"),
             *_hierarchies(channel, released),
         ]
-    return [*_propose_drops(surveys), *(propose_bins(survey, is_sure=_is_sure(channel)) for survey in wide)]
-
-
-def _is_sure(channel: PolicyChannel) -> bool:
-    """Return whether the limit of a channel is claimed for the population."""
-    return "confidence" in channel.settings
+    is_sure = "confidence" in channel.settings  # the limit is claimed for the population
+    return [*_propose_drops(surveys), *(propose_bins(survey, is_sure=is_sure) for survey in wide)]
 
 
 def propose_bins(survey: ColumnSurvey, *, is_sure: bool, n_bins: int = N_BINS) -> Proposal:
     """Line that cuts a column into about ``n_bins`` bins; under a confidence, an example for the owner to adapt."""
-    count_words = f"{_count(survey.n_values)} different {'dates or times' if survey.kind == 'date' else 'numbers'}"
-    cuts: Any = survey.step if survey.kind == "date" else None
-    if cuts is None:
-        cuts = survey.edges(n_bins)
+    is_date = survey.kind == "date"
+    count_words = f"{_count(survey.n_values)} different {'dates or times' if is_date else 'numbers'}"
+    cuts: Any = (survey.step if is_date else None) or survey.edges(n_bins)
     if is_sure:
         why = f"{count_words}; choose from knowledge: with bins taken from these rows, confidence would claim too much"
-        shown = '"year"' if survey.kind == "date" else "[low, ..., high]"
+        shown = '"year"' if is_date else "[low, ..., high]"
         return Proposal("channel.bins", survey.name, cuts, why, is_open=True, shown=shown)
     if isinstance(cuts, str):
         return Proposal("channel.bins", survey.name, cuts, count_words)
@@ -175,9 +162,7 @@ def propose_bins(survey: ColumnSurvey, *, is_sure: bool, n_bins: int = N_BINS) -
 
 def _propose_drops(surveys: list[ColumnSurvey]) -> list[Proposal]:
     names = [survey.name for survey in surveys if survey.is_identifier]
-    if not names:
-        return []
-    return [drop_line(names, "a different text in most rows, which names them")]
+    return [drop_line(names, "a different text in most rows, which names them")] if names else []
 
 
 def drop_line(names: Sequence[str], why: str) -> Proposal:
@@ -186,15 +171,10 @@ def drop_line(names: Sequence[str], why: str) -> Proposal:
 
 
 def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Proposal]:
-    hierarchies = channel.settings.get("hierarchies", {})
-    proposals = []
+    proposals, names = [], channel.settings.get("hierarchies", {})
     for survey in surveys:
-        if (
-            survey.kind == "text"
-            and survey.n_values > 50
-            and survey.name not in hierarchies
-            and not survey.is_identifier
-        ):
+        is_large = survey.kind == "text" and survey.n_values > 50 and not survey.is_identifier
+        if is_large and survey.name not in names:
             why = f"{_count(survey.n_values)} different values; a file with a line for each: value;wider;widest"
             proposals.append(Proposal("channel.hierarchies", survey.name, f"{survey.name}.csv", why))
     return proposals

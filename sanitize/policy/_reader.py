@@ -76,10 +76,8 @@ def unknown_word(where: str, words: Sequence[str], value: object) -> PolicyError
     if isinstance(value, str) and value in REPLACED_MECHANISMS:
         return invalid_key(where, f"{value!r} was replaced: write {REPLACED_MECHANISMS[value]!r}")
     near = get_close_matches(value, words, n=1) if isinstance(value, str) else ()
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return invalid_key(
-        where, f"must be one of {', '.join(map(repr, words))}, got {_describe_value(value, quoted=True)}{hint}"
-    )
+    got = f"{_describe_value(value, quoted=True)}{f'; did you mean {near[0]!r}?' if near else ''}"
+    return invalid_key(where, f"must be one of {', '.join(map(repr, words))}, got {got}")
 
 
 def _refusal(error: SchemaError, where: str) -> PolicyError:

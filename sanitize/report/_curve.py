@@ -8,7 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from sanitize._util.formatting import clip, exact, number, times
-from sanitize.core.budgets import Budget, LDPBudget, LiftBudget, budget_bounds, loosest
+from sanitize.core.budgets import Budget, LiftBudget, budget_bounds, loosest
 from sanitize.errors import InvalidParameter
 from sanitize.report._headline import WHOLES
 
@@ -85,14 +85,9 @@ class TradeoffPoint:
     def label(self) -> str:
         """Short name of the budget: for a lift, the smallest and largest factor, as in ``0.37-1.65``; else nats."""
         budget: Any = loosest(self.budget)
-        match budget:
-            case LiftBudget(at_least=least, at_most=most):
-                label = f"{least:.3g}-{most:.3g}"
-                return label if len(label) <= 10 else f"{least:.2g}-{most:.2g}"
-            case LDPBudget(eps=eps):
-                return f"{eps:.3g}"
-            case Real():
-                return f"{float(budget):.3g}"
+        if isinstance(budget, LiftBudget):
+            label = f"{budget.at_least:.3g}-{budget.at_most:.3g}"
+            return label if len(label) <= 10 else f"{budget.at_least:.2g}-{budget.at_most:.2g}"
         return ":".join(f"{value:.3g}" for value in _numbers(budget).values())
 
 
@@ -119,17 +114,13 @@ class TradeoffCurve:
         """Return one row per budget: the numbers of the budget, the number of symbols released, and every measure."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [{**_numbers(point.budget), "n_released": point.n_released, **point.figures} for point in self.points]
-        )
+        rows = [{**_numbers(point.budget), "n_released": point.n_released, **point.figures} for point in self.points]
+        return pd.DataFrame(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values that a picture of the curve shows."""
-        names = ("mutual_information", "max_log_lift", "min_log_lift")
-        points = [
-            {"label": p.label, **{name: exact(p[name]) for name in names}, "kept": exact(p[self.measure])}
-            for p in self.points
-        ]
+        names = {name: name for name in _OF_THE_DISTRIBUTION} | {"kept": self.measure}
+        points = [{"label": p.label, **{key: exact(p[name]) for key, name in names.items()}} for p in self.points]
         return {"mechanism": self.mechanism, "of": WHOLES[self.measure], "points": points}
 
     def to_text(self, *, chosen: TradeoffPoint | None = None, most: int = 20) -> str:
@@ -149,12 +140,10 @@ class TradeoffCurve:
                    1   ####################    100.0 %           0.4       1.6   0.09637
         """
         is_plain = self.measure == "normalized_utility"
-        lines = [
-            f"{clip(self.mechanism, 46):<53}times as likely",
-            f"  {'budget':>10}   {'information kept in X' if is_plain else 'kept':<37}at least   at most    I(S;Y)",
-        ]
-        if not is_plain:
-            lines.insert(0, f"Kept {WHOLES[self.measure]}, within each budget:")
+        lines = [] if is_plain else [f"Kept {WHOLES[self.measure]}, within each budget:"]
+        lines.append(f"{clip(self.mechanism, 46):<53}times as likely")
+        what = "information kept in X" if is_plain else "kept"
+        lines.append(f"  {'budget':>10}   {what:<37}at least   at most    I(S;Y)")
         rows = []
         for point in self.points:
             share, extremes = point[self.measure], (times(point.min_log_lift), times(point.max_log_lift))
@@ -184,17 +173,13 @@ def _numbers(budget: Budget | float) -> dict[str, float]:
 def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
     """Refuse a curve whose distribution differs from a report's in I(S;X) or in the extremes of the lift."""
     if not isinstance(curve, TradeoffCurve):
-        raise InvalidParameter(
-            f"with_curve takes a TradeoffCurve, got {type(curve).__name__}; "
-            "sanitize.release.choosing.tradeoff_curve makes one"
-        )
-    report_values = {measure.name: measure.before for measure in measures}
-    for measure in (measure for point in curve.points for measure in point.measures):
-        before, report_value = measure.before, report_values.get(measure.name)
-        if measure.name not in _OF_THE_DISTRIBUTION or before is None or report_value is None:
+        words = f"got {type(curve).__name__}; sanitize.release.choosing.tradeoff_curve makes one"
+        raise InvalidParameter(f"with_curve takes a TradeoffCurve, {words}")
+    report_values = {line.name: line.before for line in measures if line.name in _OF_THE_DISTRIBUTION}
+    for line in (line for point in curve.points for line in point.measures):
+        report_value = report_values.get(line.name)
+        if line.before is None or report_value is None:
             continue
-        if not math.isclose(before, report_value, rel_tol=1e-6, abs_tol=1e-9):
-            raise InvalidParameter(
-                "this curve belongs to another table than the report, or to other columns or bins: compute it for the "
-                "same distribution, sanitize.release.choosing.tradeoff_curve(joint, mechanism, budgets)"
-            )
+        if not math.isclose(line.before, report_value, rel_tol=1e-6, abs_tol=1e-9):
+            words = "compute it for this one: sanitize.release.choosing.tradeoff_curve(joint, mechanism, budgets)"
+            raise InvalidParameter(f"this curve belongs to another table, or other columns or bins; {words}")

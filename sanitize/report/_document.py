@@ -33,7 +33,7 @@ from sanitize.report._headline import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -80,21 +80,8 @@ LEFT_OUT = (
     "all rows but one could compute the last one. The owner's report has them."
 )
 # Fields of a verdict that were declared before the table was seen, or that follow for every permitted release.
-_DECLARED = (
-    *(
-        "ok",
-        "state",
-        "counted",
-        "allowed",
-        "side_columns",
-        "mechanism",
-        "output",
-        "seeded",
-        "confidence",
-        "recorded",
-        "people",
-    ),
-)
+_DECLARED = ["ok", "state", "counted", "allowed", "side_columns", "mechanism", "output", "seeded", "confidence"]
+_DECLARED += ["recorded", "people"]
 
 
 def publish(document: dict[str, Any]) -> dict[str, Any]:
@@ -106,8 +93,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
     """
     verdict, origin = document["verdict"], document["origin"]
     declared = {name: verdict[name] for name in _DECLARED}
-    if verdict["chosen"]:
-        declared["mechanism"] = "the best of several"
+    declared |= {"mechanism": "the best of several"} if verdict["chosen"] else {}
     shown = {
         **{name: document[name] for name in ("schema", "version", "library_version")},
         "audience": "public",
@@ -151,13 +137,9 @@ def _budget_code(budget: Any) -> str:
     name, words = type(budget).__name__, repr(budget)
     is_by_value = isinstance(budget, LiftBudget) and by_value(budget)
     if BUDGETS.get(name) is type(budget) and not is_by_value:
-        parameters = {bound.name: getattr(budget, bound.name) for bound in dataclasses.fields(budget)}
-        sides = {
-            side: repr(float(value)) if is_number(value) else _budget_code(value)
-            for side, value in parameters.items()
-            if value is not None
-        }
-        words = f"{name}({', '.join(f'{side}={spelt}' for side, spelt in sides.items())})"
+        sides = {side.name: getattr(budget, side.name) for side in dataclasses.fields(budget)}
+        codes = {k: repr(float(v)) if is_number(v) else _budget_code(v) for k, v in sides.items() if v is not None}
+        words = f"{name}({', '.join(f'{side}={code}' for side, code in codes.items())})"
     return words if len(words) <= _LONGEST_BUDGET else name[:100]
 
 
@@ -170,14 +152,10 @@ def fact_warnings(document: dict[str, Any]) -> list[str]:
         of_all = f"{len(lost)} of {len(strongest)} relations between columns"
         sentences.append(f"half or more may be gone of {of_all}; do not study them here: {', '.join(lost)}")
     if document["n_single"] and not document["verdict"]["people"].startswith(POOLED):
-        sentences.append(
-            f"{document['n_single']} of {document['n_combinations']} combinations of the public columns occur in one "
-            "row each, so that they reveal one person; min_count pools them"
-        )
-    if document["n_unseen"]:
-        sentences.append(
-            f"{document['n_unseen']} row(s) held a value absent at fit and were treated like the riskiest value"
-        )
+        of_all = f"{document['n_single']} of {document['n_combinations']} combinations of the public columns"
+        sentences.append(f"{of_all} occur in one row each, so that they reveal one person; min_count pools them")
+    if n := document["n_unseen"]:
+        sentences.append(f"{n} row(s) have a value absent at fit and were treated like the riskiest value")
     return sentences
 
 
@@ -194,10 +172,8 @@ def grave(document: dict[str, Any]) -> list[str]:
         warnings.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
     if columns["replaced"]:
         names = _column_list(columns["replaced"])
-        warnings.append(
-            f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}, because "
-            "theirs is rare or outside the edges; cut or join values, or leave columns out"
-        )
+        rows = f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}"
+        warnings.append(f"{rows}: theirs is rare or outside the edges; cut or join values, or leave columns out")
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
     lack = document["verdict"]["lack"]
     advice = "without them others may keep more" if lack is None else Lack(**lack).advice
@@ -299,19 +275,11 @@ def tuple_shapes(report: Any) -> list[dict[str, Any]]:
         shares = np.stack([np.bincount(codes, p_x, len(names)) for p_x in sides])
         seen = np.flatnonzero(shares.any(axis=0))
         shown = seen[np.sort(np.argsort(-shares[0, seen], kind="stable")[: N_VALUES - (len(seen) > N_VALUES)])]
-        remainder = (1.0 - shares[:, shown].sum(axis=1, keepdims=True))[:, : len(seen) > len(shown)]
-        called = [*names[shown], f"{len(seen) - len(shown)} others"]
-        shapes += column_shape(column, called, np.hstack([shares[:, shown], remainder]))
+        rows = [(str(names[level]), *shares[:, level].tolist()) for level in shown]
+        if len(seen) > len(shown):
+            rows.append((f"{len(seen) - len(shown)} others", *(1.0 - shares[:, shown].sum(axis=1)).tolist()))
+        shapes += [{"column": column, "symbol": value, "before": b, "after": a} for value, b, a in rows]
     return shapes
-
-
-def column_shape(column: str, values: Iterable[str], sides: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Picture of one column: its values, or groups of values, with the share of each before and after."""
-    shares = zip(*sides.tolist(), strict=True)
-    return [
-        {"column": column, "symbol": value, "before": b, "after": a}
-        for value, (b, a) in zip(values, shares, strict=False)
-    ]
 
 
 SCHEMA = "sanitize/leakage-report"
@@ -338,8 +306,7 @@ def to_document(
     check_choice("audience", audience, "internal", "public")
     if audience == "public":
         return publish(claims(report))
-    judged = [finding.report_entry() for finding in report.findings if hasattr(finding, "report_entry")]
-    document = _undrawn_document(report, n_symbols) | {"judgement": judged[-1] if judged else None}
+    document = _undrawn_document(report, n_symbols)
     if not is_drawn:
         return document
     before, after, curve = report._before, report._after, report.curve
@@ -353,15 +320,15 @@ def to_document(
 
 def _undrawn_document(report: Any, n_symbols: int | None) -> dict[str, Any]:
     """Return the internal document without the values that only pictures show."""
-    facts, of_rows = report.facts, report._before.p_x * (report.n_rows or 0)
-    n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
+    facts, is_single = report.facts, np.isclose(report._before.p_x * (report.n_rows or 0), 1.0, rtol=1e-6, atol=0.0)
+    judged = [finding.report_entry() for finding in report.findings if hasattr(finding, "report_entry")]
     document = claims(report) | {
         "measures": [_exact(vars(measure)) for measure in report.measures],
         # The distribution may be of latent classes: "before" then also refers to classes, which already hide rows.
         "of_cells": report._before.public.columns != report.public,
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,
-        "n_single": n_single,
+        "n_single": None if report.n_rows is None else int(is_single.sum()),
         "n_combinations": len(report._before.public),
         "n_symbols": len(report.excess),
         "symbols": [_exact(row) for row in report._symbols(n_symbols)],
@@ -372,15 +339,15 @@ def _undrawn_document(report: Any, n_symbols: int | None) -> dict[str, Any]:
         ],
     }
     remaining = [note for note in facts.warnings if note != SEEDED_NOTE]  # the facts state them already
-    return with_headline(document) | {"warnings": [*fact_warnings(document), *remaining]}
+    judgement = judged[-1] if judged else None
+    return with_headline(document) | {"warnings": [*fact_warnings(document), *remaining], "judgement": judgement}
 
 
 def claims(report: Any) -> dict[str, Any]:
     """Return the internal document without measures and symbols: verdict, facts, columns and sections."""
     facts = report.facts
-    replaced = ReplacedValues.section(facts.replaced)
-    sections = (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections)
-    sections = sections if replaced is None else (*sections, replaced)
+    replaced = filter(None, [ReplacedValues.section(facts.replaced)])
+    sections = (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections, *replaced)
     return {
         "schema": SCHEMA,
         "version": VERSION,

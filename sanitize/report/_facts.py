@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol
 from sanitize.core.channel import Optimality
 from sanitize.report._headline import PROMISES
 
+# Row of a section: its name and figures, None where there is no figure.
+Cells = tuple[str | float | None, ...]
 # Shortage of rows, in total or of a rare sensitive value, that leaves little to certify; the number needed, if known.
 Shortage = tuple[Literal["rows", "secret"], int | None] | None
 # Beginning of the sentence on people if rare combinations are pooled.
@@ -73,18 +75,14 @@ class ReplacedValues:
     @classmethod
     def section(cls, columns: tuple[ReplacedValues, ...]) -> Section | None:
         """Section of a report on replaced values; None if no value is replaced."""
-        rows: tuple[tuple[str | float | None, ...], ...] = tuple(
-            (column.column, *(int(getattr(column, name)) for name in _REPLACED)) for column in columns if column.n_rows
-        )
+        if not (replaced := [column for column in columns if column.n_rows]):
+            return None
+        rows: tuple[Cells, ...] = tuple((c.column, *(int(getattr(c, name)) for name in _REPLACED)) for c in replaced)
         words = (
             "The values of these rows are too rare, or outside the edges of the bins: they are written as other "
             "values, and do not count as kept."
         )
-        return (
-            Section("replaced", "Values that are written as others", words, ("Column", *_REPLACED.values()), rows)
-            if rows
-            else None
-        )
+        return Section("replaced", "Values that are written as others", words, ("Column", *_REPLACED.values()), rows)
 
 
 _REPLACED = {
@@ -192,7 +190,7 @@ class Section:
     title: str
     words: str = ""
     columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str | float | None, ...], ...] = ()
+    rows: tuple[Cells, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.core.channel import Channel, ReducedChannel
-from sanitize.report._facts import Section
+from sanitize.report._facts import Cells, Section
 
 if TYPE_CHECKING:
     from sanitize._util.checks import Vector
@@ -32,10 +32,9 @@ def guesses_section(joint: JointDistribution, channel: Channel) -> Section | Non
         "there is nothing to find."
     )
     dealt = _deal_secrets(joint)
-    rows: list[tuple[str | float | None, ...]] = [
-        (name, *(round(100 * found_by_released_rows(own, of), 1) for own in (joint, dealt)))
-        for name, of in (("before", Channel.identity(len(joint.public), joint.public)), ("after", channel))
-    ]
+    identity, rows = Channel.identity(len(joint.public), joint.public), list[Cells]()
+    for name, of in (("before", identity), ("after", channel)):
+        rows.append((name, *(round(100 * found_by_released_rows(own, of), 1) for own in (joint, dealt))))
     heads = ("Right guesses", "in 100", "shuffled")
     return Section("guesses", "Guesses of an attacker, before and after", words, heads, tuple(rows))
 
@@ -67,9 +66,8 @@ def _found(known: Vector, tried: Vector) -> float:
     """Chance that P(s|y) of ``known`` ranks a person with s above one without, in ``tried``; ties count half."""
     right, total = 0.0, tried.sum()
     for own, row in zip(known, tried, strict=True):
-        belief = np.divide(
-            own, known.sum(axis=0), out=np.full(len(own), own.sum() / known.sum()), where=known.any(axis=0)
-        )
+        prior = np.full(len(own), own.sum() / known.sum())
+        belief = np.divide(own, known.sum(axis=0), out=prior, where=known.any(axis=0))
         groups = np.unique(belief.round(12), return_inverse=True)[1]  # last digits must not break ties
         with_it, without = np.bincount(groups, row), np.bincount(groups, tried.sum(axis=0) - row)
         pairs = row.sum() * without.sum()

@@ -136,10 +136,8 @@ def headline(document: dict[str, Any]) -> str:
     """
     verdict, is_public = document["verdict"], document["audience"] == "public"
     words = WORDS[verdict["state"]]
-    if verdict["state"] == "refused" and is_public:
-        return f"{words}: nothing may be released"
     if verdict["state"] == "refused":
-        return f"{words}: {_refusal(document)[0]}"
+        return f"{words}: {'nothing may be released' if is_public else _refusal(document)[0]}"
     if verdict["state"] == "rows" and not verdict["counted"]:
         words = "HOLDS FOR THE STATED DISTRIBUTION ONLY"
     elif verdict["state"] == "rows" and promise_name(document):
@@ -148,20 +146,18 @@ def headline(document: dict[str, Any]) -> str:
         return SYNTHETIC.upper()
     if is_public or not verdict["useless"]:
         return words
-    shares, why = [column["share"] for column in document["kept"]], Lack(**verdict["lack"]).words
-    least = f"{100 * USELESS_BELOW:g} %"
+    n, why, less = len(document["kept"]), Lack(**verdict["lack"]).words, f"less than {100 * USELESS_BELOW:g} % of the"
+    why = why and f" ({why})"
     if relations_of(document["measures"]) is not None:
-        return f"{words}, but less than {least} of the relations between columns is left{why and f' ({why})'}"
-    n_useless, n = sum(share < USELESS_BELOW for share in shares), len(shares)
+        return f"{words}, but {less} relations between columns is left{why}"
+    n_useless = sum(column["share"] < USELESS_BELOW for column in document["kept"])
     subject = "the column keeps" if n == 1 else f"{n_useless} of {n} columns keep"
-    return f"{words}, but {subject} less than {least} of the information{why and f' ({why})'}"
+    return f"{words}, but {subject} {less} information{why}"
 
 
 def synthetic(document: dict[str, Any]) -> bool:
     """Return whether all rows are drawn from one private model, to which the limit does not apply."""
-    return document["verdict"]["state"] == "source" and SYNTHETIC in [
-        section["title"] for section in document["sections"]
-    ]
+    return document["verdict"]["state"] == "source" and SYNTHETIC in [part["title"] for part in document["sections"]]
 
 
 def belongs_to_no_one(document: dict[str, Any]) -> bool:
@@ -186,13 +182,13 @@ def sentence(document: dict[str, Any]) -> str:
         return _claim(verdict, is_noisy=promise_name(document) is not None)
     if verdict["state"] == "refused":
         words = _refusal(document)[1]
-    elif verdict["state"] == "nothing":
-        words = _NOTHING
-    elif verdict["state"] == "audit":
-        words = "Nothing is claimed: this report only measures how much the columns reveal."
-    else:
+    elif verdict["state"] in ("source", "rows"):
         words = (_source if verdict["state"] == "source" else _rows)(document)
-    if not _is_void(document) and verdict["state"] != "nothing":
+    else:
+        words = _claim(verdict, is_noisy=False)
+    columns = document["columns"]
+    is_void = verdict["refuted"] or bool(set(columns["kept"]) & set(columns["sensitive"]))  # figures of other data
+    if not is_void and verdict["state"] != "nothing":
         words = f"{words} {_exposure(document, is_sure='% sure' in words)}"
     return words
 
@@ -204,10 +200,9 @@ def _claim(verdict: dict[str, Any], *, is_noisy: bool) -> str:
         return f"The limit holds for the population of these rows, if it has no other values ({sure})."
     if verdict["state"] == "rows" and is_noisy:
         return _NOISY
+    everybody = "The limit holds if these rows are everybody; if they are a sample, it may not."
     return {
-        "rows": "The limit holds if these rows are everybody; if they are a sample, it may not."
-        if verdict["counted"]
-        else _STATED,
+        "rows": everybody if verdict["counted"] else _STATED,
         "nothing": _NOTHING,
         "refused": "The release was not within its limit.",
         "audit": "Nothing is claimed: this report only measures how much the columns reveal.",
@@ -232,12 +227,6 @@ def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
     first, *others = extents  # the meaning of 0 is stated once
     words = ", ".join([first, *(extent.replace(" (ruled out)", "") for extent in others)])
     return f"A sensitive value becomes {words}."
-
-
-def _is_void(document: dict[str, Any]) -> bool:
-    """Return whether the figures do not describe the data that would be released."""
-    columns = document["columns"]
-    return document["verdict"]["refuted"] or bool(set(columns["kept"]) & set(columns["sensitive"]))
 
 
 def _sides(most: str, least: str) -> str:
@@ -344,10 +333,8 @@ def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
     if found := [attack["people"] for attack in judged["attacks"] if attack["figure"] == "ranking"]:
         right = f"{per_hundred(max(found))} times in 100 (50 is chance)"
         words.append(f"The best attack that was tried found the one of two people who is in it {right}.")
-    return (
-        "Nobody is harmed by being known to be in this table",
-        " ".join(["The release does not hide who is in it.", *words]),
-    )
+    words = ["The release does not hide who is in it.", *words]
+    return "Nobody is harmed by being known to be in this table", " ".join(words)
 
 
 def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
@@ -445,9 +432,9 @@ def _refusal(document: dict[str, Any]) -> tuple[str, str]:
         return "a sensitive column is kept", "A sensitive column would be released as it is."
     if verdict["refuted"]:
         found = (
-            "that this is not the release that was measured, or that it reveals more about its people than about others"
+            "An attack found that this is not the release that was measured, or that it reveals more about its people"
         )
-        return "an attack on the released rows refutes it", f"An attack found {found}: do not hand it out."
+        return "an attack on the released rows refutes it", f"{found} than about others: do not hand it out."
     whom = "in these rows" if verdict["confidence"] is None else "in some population that these rows may come from"
     return "over the limit, nothing may be released", f"A released value reveals more than is allowed {whom}."
 

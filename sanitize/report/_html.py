@@ -35,15 +35,14 @@ N_CELLS_OF_A_WARNING = 600
 def make_page(document: dict[str, Any], *, whole: bool = True) -> str:
     """Render a document as a page, or as a notebook fragment whose style affects nothing outside."""
     column_lines = document.get("kept", ())
+    is_measured = any(column["after"] is not None for column in column_lines)
     return render_template(
         "report/report.html.jinja",
         whole=whole,
         limit_words=re.sub(r" \(log-lift[^)]*\)", "", document["verdict"]["allowed"]),
         sign=sign_answer(document) if document["audience"] == "internal" else None,
         # Leakage through each column alone, raw and released; empty if not measured for any column.
-        alone={column["column"]: column for column in column_lines}
-        if any(column["after"] is not None for column in column_lines)
-        else {},
+        alone={column["column"]: column for column in column_lines if is_measured},
         marks=marks,
         document=document,
         **document | {"origin": document["origin"] or vars(Origin())},
@@ -69,28 +68,26 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.globals["limit"] = N_ROWS
-    templates.filters["colour"] = colour
-    templates.filters["utility"] = utility_words
-    templates.filters["belongs_to_no_one"] = belongs_to_no_one
-    templates.filters["release_kind"] = release_kind
-    templates.filters["relations"] = relation_words
-    templates.filters["plot"] = marks.curve_plot
-    templates.filters["quoted"] = quote_toml
-    templates.filters["markdown"] = _markdown
-    templates.filters["plain"] = lambda cell: cell if is_words(cell) else number(cell)
-    templates.filters["name"] = partial(clip, limit=N_CELLS)
-    templates.filters["words"] = partial(clip, limit=N_CELLS_OF_A_WARNING)
-    templates.filters["number"] = _number
-    templates.filters["allowed"] = lambda measure: measure_limit(measure).replace("inf", "∞")
-    templates.filters["interval"] = lambda measure: interval(measure).replace("inf", "∞")
-    templates.filters["cell"] = lambda cell: clip(str(cell), N_CELLS) if is_words(cell) else _number(cell)
-    templates.filters["is_over"] = lambda measure: measure_excess(measure) > VERDICT_TOLERANCE
-    templates.filters["is_worst_case"] = is_worst_case
-    templates.filters["per_hundred"] = per_hundred
-    templates.filters["level"] = lambda confidence: level(float(confidence))
-    templates.filters["percent"] = lambda share: percent(float(share))
-    templates.filters["times"] = lambda log_lift: "-" if log_lift is None else f"{times_up(log_lift)} ×"
-    templates.filters["nats"] = lambda value: f"{number(value)} nats"
+    plain = (belongs_to_no_one, colour, is_worst_case, per_hundred, release_kind)
+    templates.filters |= {function.__name__: function for function in plain} | {
+        "utility": utility_words,
+        "relations": relation_words,
+        "plot": marks.curve_plot,
+        "quoted": quote_toml,
+        "markdown": _markdown,
+        "plain": lambda cell: cell if is_words(cell) else number(cell),
+        "name": partial(clip, limit=N_CELLS),
+        "words": partial(clip, limit=N_CELLS_OF_A_WARNING),
+        "number": _number,
+        "allowed": lambda measure: measure_limit(measure).replace("inf", "∞"),
+        "interval": lambda measure: interval(measure).replace("inf", "∞"),
+        "cell": lambda cell: clip(str(cell), N_CELLS) if is_words(cell) else _number(cell),
+        "is_over": lambda measure: measure_excess(measure) > VERDICT_TOLERANCE,
+        "level": lambda confidence: level(float(confidence)),
+        "percent": lambda share: percent(float(share)),
+        "times": lambda log_lift: "-" if log_lift is None else f"{times_up(log_lift)} ×",
+        "nats": lambda value: f"{number(value)} nats",
+    }
     return templates
 
 

@@ -20,6 +20,7 @@ from sanitize._util.outputs import json_text, write_text
 from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted
 from sanitize.report._html import render_template
+from sanitize.report._judgement_form import ATTACK_FIELDS, HEAD_FIELDS
 from sanitize.report._text import WIDTH
 
 # Schema and version, by which a reader of saved judgements refuses other documents.
@@ -168,19 +169,11 @@ class ClaimVerdict:
         refuted = tuple(result.title.lower() for result in claim_results if result.status == "more")
         refuted += (_GROUPS,) if groups and claim == "promised" else ()
         needed = [result.people_needed for result in claim_results if result.people_needed is not None]
-        default: Verdict = (
-            "too few people to tell" if any(result.is_too_wide for result in claim_results) else "not refuted"
-        )
-        return cls(
-            claim=claim,
-            verdict="refuted" if refuted else default,
-            refuted_by=refuted,
-            n_attacks=len(claim_results),
-            n_open=len(needed),
-            people_needed=_round_up(max(needed)) if needed else None,
-            excess=excess,
-            confidence=confidence,
-        )
+        is_open = any(result.is_too_wide for result in claim_results)
+        verdict: Verdict = "refuted" if refuted else "too few people to tell" if is_open else "not refuted"
+        unit = 10 ** max(len(str(max(needed, default=0))) - 2, 0)  # numbers of people are rounded up to two digits
+        n_needed = -(-max(needed) // unit) * unit if needed else None
+        return cls(claim, verdict, refuted, len(claim_results), len(needed), n_needed, excess, confidence)
 
     @property
     def title(self) -> str:
@@ -202,8 +195,8 @@ class ClaimVerdict:
         )
         if self.people_needed is None or self.verdict == "refuted":
             return str(text)
-        most = self.people_needed >= _TOO_MANY
-        needed = "More people than any table has" if most else f"About {self.people_needed:,} people outside the data"
+        needed = f"About {self.people_needed:,} people outside the data"
+        needed = "More people than any table has" if self.people_needed >= _TOO_MANY else needed
         return f"{text} {_words()['needed'].format(n_open=self.n_open, n=self.n_attacks, needed=needed)}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -315,32 +308,27 @@ class Judgement(Told):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on leakage through groups of rows, and on the columns that were compared and those left out."""
-        sentences = (
-            ["The attacks were tried on a twin of the release: a second one, made without the people outside the data."]
-            if self.is_twin
-            else []
-        )
-        if self.lift is not None:
+        notes = []
+        if self.is_twin:
+            twin = "a second one, made without the people outside the data"
+            notes.append(f"The attacks were tried on a twin of the release: {twin}.")
+        if self.lift is not None and self.lift > 1:
             bound = "" if self.at_most is None else f"; {figure(self.at_most)} times was allowed"
-            group = f"Some group of rows makes a sensitive value at least {figure(self.lift)} times as likely{bound}."
-            sentences.append(
-                group
-                if self.lift > 1
-                else "No group of rows was found that demonstrably makes a sensitive value more likely."
-            )
-        sentences.append(
-            f"{len(self.columns)} columns were compared; the attacker knows {', '.join(self.side_columns)} of a person."
-        )
-        sentences += [f"Not compared: {name}, {reason}." for name, reason in self.left_out]
-        return (*sentences, "Only these attacks were tried; others may find more.")
+            lift = f"at least {figure(self.lift)} times as likely{bound}"
+            notes.append(f"Some group of rows makes a sensitive value {lift}.")
+        elif self.lift is not None:
+            notes.append("No group of rows was found that demonstrably makes a sensitive value more likely.")
+        known = ", ".join(self.side_columns)
+        notes.append(f"{len(self.columns)} columns were compared; the attacker knows {known} of a person.")
+        notes += [f"Not compared: {name}, {reason}." for name, reason in self.left_out]
+        return (*notes, "Only these attacks were tried; others may find more.")
 
     def to_text(self) -> str:
         """Return verdicts, a table of attacks, sentences on refuting attacks, and notes, 80 columns wide."""
-        lines = [line for entry in self.verdicts for line in (entry.headline.upper(), entry.sentence, "")]
-        lines = lines or [self.headline.upper(), self.sentence, ""]
+        verdicts: tuple[ClaimVerdict | Judgement, ...] = self.verdicts or (self,)
+        lines = [line for entry in verdicts for line in (entry.headline.upper(), entry.sentence, "")]
         refuting = [f"{entry.title}: {entry.sentence}" for entry in self.results if entry.status == "more"]
-        notes = [clip(note, 400) for note in self.notes]
-        below = ["", *refuting, "", *notes] if refuting else ["", *notes]
+        below = [*(["", *refuting] if refuting else []), "", *(clip(note, 400) for note in self.notes)]
         return "\n".join([*map(_paragraph, lines), *self._table(), *map(_paragraph, below)])
 
     def _table(self) -> list[str]:
@@ -362,31 +350,16 @@ class Judgement(Told):
         """Return plain values, in the form of ``judgement.schema.json``."""
         fields = {name: value for name, value in vars(self).items() if name not in ("results", "verdicts")}
         texts = {"headline": self.headline, "sentence": self.sentence, "notes": list(self.notes)}
-        entries = {
-            "verdicts": [entry.to_dict() for entry in self.verdicts],
-            "attacks": [entry.to_dict() for entry in self.results],
-        }
+        lists: dict[str, Sequence[Any]] = {"verdicts": self.verdicts, "attacks": self.results}
+        entries = {name: [entry.to_dict() for entry in values] for name, values in lists.items()}
         head = {"schema": SCHEMA, "version": VERSION, "library_version": __version__}
         return spell_infinities({**head, **entries, **fields, **texts})
 
     def report_entry(self) -> dict[str, Any]:
         """Return the entry for the owner's report."""
         document = self.to_dict()
-        names = ("headline", "sentence", "notes", "n_people", "n_outsiders", "confidence")
-        attack_keys = (
-            "title",
-            "question",
-            "claim",
-            "figure",
-            "people",
-            "outsiders",
-            "difference",
-            "status",
-            "verdict",
-            "sentence",
-        )
-        attacks = [{name: attack[name] for name in attack_keys} for attack in document["attacks"]]
-        return {name: document[name] for name in names} | {"attacks": attacks}
+        attacks = [{name: attack[name] for name in ATTACK_FIELDS} for attack in document["attacks"]]
+        return {name: document[name] for name in HEAD_FIELDS} | {"attacks": attacks}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the judgement as ASCII JSON; if ``path`` is given, also write it."""
@@ -411,9 +384,3 @@ def attack_sentence(
 def _paragraph(text: str) -> str:
     """Wrap text in lines of 80 columns."""
     return fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _round_up(n: int) -> int:
-    """Number of people, rounded up to two digits."""
-    unit = 10 ** max(len(str(n)) - 2, 0)
-    return -(-n // unit) * unit

@@ -13,13 +13,14 @@ _VERSION: Any = Literal[1]
 _Difference = Annotated[float, field_note("a number between -1 and 1", ge=-1, le=1)]
 _CLAIM: Any = Literal["promised", "membership"]
 _ATTACK: dict[str, Any] = {
-    **dict.fromkeys(("title", "question", "sentence", "verdict"), str),
+    **dict.fromkeys(("title", "question"), str),
     "claim": _CLAIM,
     "figure": Literal["ranking", "share", "secret"],
     "people": Share,
     "outsiders": Share | None,
     "difference": _Difference | None,
     "status": Literal["more", "a little more", "no more", "open"] | None,
+    **dict.fromkeys(("verdict", "sentence"), str),
 }
 _HEAD: dict[str, Any] = {
     **dict.fromkeys(("headline", "sentence"), str),
@@ -29,6 +30,8 @@ _HEAD: dict[str, Any] = {
     "confidence": Share,
 }
 
+# Fields of a judgement, and of each attack, in a report.
+HEAD_FIELDS, ATTACK_FIELDS = tuple(_HEAD), tuple(_ATTACK)
 JUDGEMENT_OF_REPORT = form("judgement_of_report", **_HEAD, attacks=list_form(form("attack_of_report", **_ATTACK)))
 
 # A test checks that this form agrees with ``judgement.schema.json``.

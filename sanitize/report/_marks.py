@@ -28,20 +28,21 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
     The raw table has no bar, because in any table some row has the rarest sensitive value with certainty.
     """
     by_name = {measure["name"]: measure for measure in document["measures"]}
-    top = by_name["max_log_lift"]
-    shown = {"bar": top["after"]}
-    if (worst := by_name.get("worst_max_log_lift")) is not None:
-        shown["maybe far" if measure_excess(worst) > VERDICT_TOLERANCE else "maybe"] = worst["after"]
+    top, worst = by_name["max_log_lift"], by_name.get("worst_max_log_lift")
+    logs = {"bar": float(top["after"])}
+    if worst is not None:
+        logs["maybe far" if measure_excess(worst) > VERDICT_TOLERANCE else "maybe"] = float(worst["after"])
     if top["bound"] is not None and math.isfinite(float(top["bound"])):
-        shown["allow"] = top["bound"]
-    logs = {kind: float(value) for kind, value in shown.items()}
+        logs["allow"] = float(top["bound"])
     most = max((v for v in logs.values() if math.isfinite(v)), default=0.0)
     end = math.exp(min(most, LARGEST_EXPONENT))
 
     def width(value: float) -> str:
         return f"{100 * min(1.0, math.exp(min(value, LARGEST_EXPONENT)) / end):.2f}%"
 
-    return [{"kind": kind, "words": _times(v), "width": width(v)} for kind, v in logs.items()]
+    # Times are rounded up as in the headline, so that nothing looks safer than stated.
+    words = {kind: "∞" if math.isinf(v) else f"{times_up(v)} ×" for kind, v in logs.items()}
+    return [{"kind": kind, "words": words[kind], "width": width(v)} for kind, v in logs.items()]
 
 
 def pair_map(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -66,18 +67,11 @@ def worst_pairs(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [pair | {"sign": SIGNS[pair["state"]] or "✓"} for pair in by_share[:10]]
 
 
-def _times(log_lift: float) -> str:
-    """Format a log-lift as times, rounded up as in the headline, so that nothing looks safer than stated."""
-    return "∞" if math.isinf(log_lift) else f"{times_up(log_lift)} ×"
-
-
 def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:
     """Rows of a lift map: the name, and the shade and figure of each cell."""
     rows = zip(side["symbols"][:_MOST_ROWS], side["log_lift"], strict=False)
-    return [
-        {"symbol": symbol, "cells": [_cell(float(v or 0.0), most) for v in cells[:_MOST_COLUMNS]]}
-        for symbol, cells in rows
-    ]
+    shown = [(symbol, [_cell(float(v or 0.0), most) for v in cells[:_MOST_COLUMNS]]) for symbol, cells in rows]
+    return [{"symbol": symbol, "cells": cells} for symbol, cells in shown]
 
 
 def largest(heat: dict[str, Any]) -> float:
@@ -150,11 +144,10 @@ def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
         marked.append(place(x, y) | {"label": label, "words": label if far else ""})
     words = "no budget was tried"
     if pairs:
-        shares = [100 * y for _, y, _ in pairs]
-        words = (
-            f"{len(pairs)} budgets from {pairs[0][0]:.3g} nats and {min(shares):.3g} % kept to {pairs[-1][0]:.3g} nats "
-            f"and {max(shares):.3g} %; this release leaks {chosen[0]:.3g} nats and keeps {100 * chosen[1]:.3g} %"
-        )
+        first, last_one, shares = pairs[0][0], pairs[-1][0], [100 * y for _, y, _ in pairs]
+        ends = f"{first:.3g} nats and {min(shares):.3g} % kept to {last_one:.3g} nats and {max(shares):.3g} %"
+        own = f"leaks {chosen[0]:.3g} nats and keeps {100 * chosen[1]:.3g} %"
+        words = f"{len(pairs)} budgets from {ends}; this release {own}"
     line = " ".join(f"{1000 * min(x / most, 1.0):.1f},{1000 * (1 - y):.1f}" for x, y, _ in pairs)
     return {"points": marked, "chosen": place(*chosen), "line": line, "most": f"{most:.3g}", "words": words}
 
@@ -165,17 +158,12 @@ def curve_plot(curves: list[dict[str, Any]]) -> dict[str, Any] | None:
         return None
     labels = [point["label"] for point in curves[0]["points"]]
     places = {label: i / max(1, len(labels) - 1) for i, label in enumerate(labels)}
-    drawn = []
+    drawn, ends = [], []
     for place, curve in enumerate(curves):
-        dots = [
-            {"x": places[point["label"]], "y": 1 - min(1.0, max(0.0, float(point["kept"])))} | point
-            for point in curve["points"]
-            if point["label"] in places
-        ]
+        points = [point for point in curve["points"] if point["label"] in places]
+        dots = [{"x": places[p["label"]], "y": 1 - min(1.0, max(0.0, float(p["kept"])))} | p for p in points]
         line = " ".join(f"{1000 * dot['x']:.1f},{1000 * dot['y']:.1f}" for dot in dots)
         drawn.append({"name": curve["mechanism"], "number": place, "dots": dots, "line": line})
-    ends = "; ".join(
-        f"{entry['name']} keeps {100 * (1 - entry['dots'][0]['y']):.3g} % to {100 * (1 - entry['dots'][-1]['y']):.3g} %"
-        for entry in drawn
-    )
-    return {"labels": [(label, places[label]) for label in labels], "curves": drawn, "words": ends}
+        first, last = (f"{100 * (1 - dots[end]['y']):.3g} %" for end in (0, -1))
+        ends.append(f"{curve['mechanism']} keeps {first} to {last}")
+    return {"labels": [(label, places[label]) for label in labels], "curves": drawn, "words": "; ".join(ends)}

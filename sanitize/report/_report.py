@@ -252,10 +252,8 @@ class LeakageReport(ReportViews):
         """Return the report with the leakage to readers who know one or two public columns beforehand."""
         names = joint.public.columns
         column_sets = [columns for t in (1, 2) if t < len(names) for columns in combinations(names, t)]
-        if (
-            not column_sets
-            or len(column_sets) * joint.pmf.size * ReducedChannel.from_channel(channel).most_symbols > _SIDE_CELLS
-        ):
+        n_cells = len(column_sets) * joint.pmf.size * ReducedChannel.from_channel(channel).most_symbols
+        if not column_sets or n_cells > _SIDE_CELLS:
             return self
         lines = [_side_line(columns, *side_lifts(joint, channel, columns)) for columns in column_sets]
         side = " or ".join(("none of them", *self.facts.side_columns))
@@ -278,18 +276,14 @@ class LeakageReport(ReportViews):
             The message gives the reason, if known, and advice.
         """
         is_drawn = SYNTHETIC in [section.title for section in self.sections]  # rows stand for nobody
-        is_generated = self.relations is not None
-        if (
-            self.useless
-            and self.lack
-            and not is_drawn
-            and (is_generated or all(one.share < USELESS_BELOW for one in self.kept))
-        ):
-            less, why = f"less than {100 * USELESS_BELOW:g} % of", self.lack.words
+        is_generated, less = self.relations is not None, f"less than {100 * USELESS_BELOW:g} % of"
+        if not self.lack or not self.useless or is_drawn:
+            return
+        if is_generated or all(one.share < USELESS_BELOW for one in self.kept):
             what = f"each column would keep {less} its information"
             if is_generated:
                 what = f"generated rows would keep {less} the relations between columns, on average"
-            advice = f"{self.lack.advice}; or allow it with --allow-useless"
+            why, advice = self.lack.words, f"{self.lack.advice}; or allow it with --allow-useless"
             raise UselessRelease(self, f"{what}{why and f' ({why})'}", advice)
 
     def require(self) -> LeakageReport:
@@ -418,10 +412,8 @@ class LeakageReport(ReportViews):
 
     def _no_second_look(self) -> None:
         if self.facts.promise is not None:
-            raise InvalidParameter(
-                f"this report is under {self.facts.promise}, and curves and findings of attacks are computed from the "
-                "sensitive values without noise; do not add them to the report, and do not hand them out"
-            )
+            words = "curves and findings of attacks are computed without noise; leave them out of it, and hand out none"
+            raise InvalidParameter(f"this report is under {self.facts.promise}, and {words}")
 
     def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
         """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""
@@ -440,10 +432,11 @@ class LeakageReport(ReportViews):
         ]
 
     def _columns(self) -> list[dict[str, str]]:
-        rows = [{"column": name, "role": "sensitive"} for name in self.sensitive if name not in self.facts.kept]
-        released = [name for name in self.public if name not in self.facts.kept]
-        rows += [{"column": name, "role": "released through the channel"} for name in released]
-        return rows + [{"column": name, "role": "kept as it is"} for name in self.facts.kept]
+        kept = self.facts.kept
+        roles = [(name, "sensitive") for name in self.sensitive if name not in kept]
+        roles += [(name, "released through the channel") for name in self.public if name not in kept]
+        roles += [(name, "kept as it is") for name in kept]
+        return [{"column": name, "role": role} for name, role in roles]
 
     def to_frame(self, table: Literal["symbols", "measures", "columns", "parts"] = "measures") -> pd.DataFrame:
         """Return one of the report's tables as a pandas DataFrame.

@@ -239,14 +239,8 @@ class SavedReport(ReportViews):
         verdict, lines = self._saved["verdict"], self._saved.get("measures", [])
         values = {m["name"]: None if m["after"] is None else float(m["after"]) for m in lines}
         optimality = verdict.get("optimality") or {"words": None, "gap": None}
-        optimality_figures = {"status": optimality["words"], "gap": optimality["gap"]}
-        return {
-            "ok": self.ok,
-            "mechanism": verdict["mechanism"],
-            "budget": verdict["allowed"],
-            **optimality_figures,
-            **values,
-        }
+        design = {"mechanism": verdict["mechanism"], "budget": verdict["allowed"]}
+        return {"ok": self.ok, **design, "status": optimality["words"], "gap": optimality["gap"], **values}
 
     def to_frame(self, table: Literal["measures", "symbols"] = "measures") -> pd.DataFrame:
         """Return one of the report's tables as a pandas DataFrame; a public report has none."""
@@ -292,17 +286,15 @@ def _check_sense(document: dict[str, Any]) -> None:
         words = limit_words(saved_budget, verdict["side_columns"])
         _refuse(verdict["allowed"] != words, "the report's words on its budget contradict the budget")
     _refuse(set(verdict["side_columns"]) - set(columns["released"]), "a column that may be known is not released")
+    is_internal, ok = document["audience"] == "internal", verdict["ok"]
     # The public page does not say which columns are constant.
-    is_constant = verdict["state"] == "nothing" and not verdict["ok"]
-    if document["audience"] == "internal":
-        is_constant = _is_constant(document)
-    state = report_state(
-        ok=verdict["ok"], has_budget=budget is not None, confidence=verdict["confidence"], is_constant=is_constant
-    )
+    is_constant = _is_constant(document) if is_internal else verdict["state"] == "nothing" and not ok
+    has_budget, confidence = budget is not None, verdict["confidence"]
+    state = report_state(ok=ok, has_budget=has_budget, confidence=confidence, is_constant=is_constant)
     exposed = bool(set(columns["kept"]) & set(columns["sensitive"]))
-    _refuse(verdict["ok"] and exposed, "the report's verdict contradicts its columns")
+    _refuse(ok and exposed, "the report's verdict contradicts its columns")
     _refuse(verdict["state"] != state, "the report's verdict contradicts its state")
-    if document["audience"] == "internal":
+    if is_internal:
         _check_figures(document, exposed=exposed)
     _refuse(with_headline(document) != document, "the report's headline contradicts its figures")
 
@@ -318,11 +310,10 @@ def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
     """Refuse figures of an internal report that contradict its verdict."""
     verdict = document["verdict"]
     _refuse(verdict["tolerance"] != VERDICT_TOLERANCE, f"the report's tolerance is not {VERDICT_TOLERANCE:g}")
-    is_half = (verdict["budget"] is None) != (verdict["worst_excess"] is None)
-    _refuse(is_half, "the report has an excess without a budget, or a budget without an excess")
-    over = verdict["worst_excess"] is not None and float(verdict["worst_excess"]) > VERDICT_TOLERANCE
-    is_void = exposed or (_is_constant(document) and verdict["budget"] is not None)
-    void = over or is_void or verdict["refuted"]
+    has_budget, excess = verdict["budget"] is not None, verdict["worst_excess"]
+    _refuse(has_budget == (excess is None), "the report has a budget without an excess, or an excess without a budget")
+    over = excess is not None and float(excess) > VERDICT_TOLERANCE
+    void = over or exposed or (_is_constant(document) and has_budget) or verdict["refuted"]
     _refuse(verdict["ok"] is void, "the report's verdict contradicts its figures")
     names = [measure["name"] for measure in document["measures"]]
     _refuse(len(set(names)) < len(names), "the report lists a measure twice")
@@ -330,24 +321,18 @@ def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
     missing = {"max_log_lift", "min_log_lift", "utility", "normalized_utility"} - computed
     _refuse(missing, f"the report lacks the measure {min(missing, default='')!r}")
     for measure in document["measures"]:
-        _refuse(
-            verdict["ok"] and measure["kind"] == "exact" and measure_excess(measure) > _ROUNDING,
-            f"the report is said to be within its budget, and its {measure['name']} is not",
-        )
+        is_over = verdict["ok"] and measure["kind"] == "exact" and measure_excess(measure) > _ROUNDING
+        _refuse(is_over, f"the report is said to be within its budget, and its {measure['name']} is not")
     worst = {m["name"] for m in document["measures"] if is_worst_case(m) and m["after"] is not None}
     expected = {f"worst_{name}" for name in ("max_log_lift", "min_log_lift", "ldp_sensitive")}
     # Latent classes are certified symbol by symbol; other releases have a worst case over a set of distributions.
     lacks = not worst and verdict["confidence"] is not None and verdict["mechanism"] != "latent classes"
     _refuse(lacks or (worst and worst != expected), "the report's worst case lacks a figure")
-    useless = is_useless(
-        verdict["state"], [column["share"] for column in document["kept"]], relations_of(document["measures"])
-    )
+    shares = [column["share"] for column in document["kept"]]
+    useless = is_useless(verdict["state"], shares, relations_of(document["measures"]))
     wrong = verdict["useless"] != useless or verdict["useless"] > bool(verdict["lack"])
     wrong |= (document["n_rows"] is not None) != verdict["counted"]
     _refuse(wrong, "the report's state contradicts its figures")
-    expected_warnings = fact_warnings(document)
-    _refuse(
-        document["warnings"][: len(expected_warnings)] != expected_warnings,
-        "the report lacks a warning that its figures call for",
-    )
+    wanted = fact_warnings(document)
+    _refuse(document["warnings"][: len(wanted)] != wanted, "the report lacks a warning that its figures call for")
     _refuse(len(document["symbols"]) > document["n_symbols"], "the report lists more symbols than it counts")

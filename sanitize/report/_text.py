@@ -14,13 +14,8 @@ WIDTH = 80
 LINES = {"public": 32, "internal": 50}
 N_SYMBOLS = 5
 # Labels of lines that are dropped to make room for warnings; other views show them.
-_LEAST_NEEDED = (
-    "Sibson information",
-    "Arimoto information",
-    "chi2 divergence",
-    "local DP of the public",
-    "local DP of S, worst",
-)
+_LEAST_NEEDED: tuple[str, ...] = ("Sibson information", "Arimoto information", "chi2 divergence")
+_LEAST_NEEDED += ("local DP of the public", "local DP of S, worst")
 
 
 def to_text(document: dict[str, Any]) -> str:
@@ -30,23 +25,16 @@ def to_text(document: dict[str, Any]) -> str:
     first, then symbols, intervals and measures.
     """
     most = LINES[document["audience"]]
+    head, sections = _head(document), document["sections"]
+    # The section on a promise is never dropped.
+    promise = [line for section in sections if section["name"] in PROMISES for line in _section(section)]
+    sections = [section for section in sections if section["name"] not in (*PROMISES, "person", "membership")]
     if document["audience"] == "public":
-        promises = [section for section in document["sections"] if section["name"] in PROMISES]
-        parts = [section for section in document["sections"] if section not in promises]
-        lines = [*_head(document), "", *_paragraph(document["left_out"])]
-        lines += [line for section in promises for line in _section(section)]
-        return "\n".join(
-            lines + _shorten([line for section in parts for line in _section(section)], most - len(lines), "more")
-        )
-    head, measures = _head(document), _measures(document["measures"])
-    symbols = _symbols(document["symbols"], document["n_symbols"])
-    words = _paragraph(f"{utility_words(document)}.", most=2)
-    words += _judgement_lines(document.get("judgement"))
-    sections = [
-        section for section in document["sections"] if section["name"] not in (*PROMISES, "person", "membership")
-    ]
-    for section in document["sections"]:
-        words += _section(section) if section["name"] in PROMISES else []  # the section on a promise is never dropped
+        lines = [*head, "", *_paragraph(document["left_out"]), *promise]
+        parts = [line for section in sections for line in _section(section)]
+        return "\n".join(lines + _shorten(parts, most - len(lines), "more"))
+    measures, symbols = _measures(document["measures"]), _symbols(document["symbols"], document["n_symbols"])
+    words = _paragraph(f"{utility_words(document)}.", most=2) + _judgement_lines(document.get("judgement")) + promise
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
     room = most - len(head) - len(words) - min(len(warnings), 3)
@@ -164,11 +152,8 @@ def _price_words(by_name: dict[str, dict[str, Any]]) -> str:
     """Describe the cost of confidence, and the gain from more rows with the same frequencies."""
     if "normalized_utility_plain" not in by_name:
         return ""
-    plain, *more = (
-        f"{100 * float(by_name[f'normalized_utility_{name}']['after']):.3g} %"
-        for name in ("plain", "10x", "100x")
-        if f"normalized_utility_{name}" in by_name
-    )
+    measures = (by_name.get(f"normalized_utility_{name}") for name in ("plain", "10x", "100x"))
+    plain, *more = (f"{100 * float(measure['after']):.3g} %" for measure in measures if measure)
     words = f"; {plain} without confidence"
     return f"{words}, {' and '.join(more)} with 10 and 100 x the rows (extrapolated)" if more else words
 
@@ -201,8 +186,7 @@ def _head(document: dict[str, Any]) -> list[str]:
     if document.get("n_rows") is not None:
         lines.append(f"rows: {document['n_rows']}")
     lines += _paragraph(f"limit: {verdict['allowed']}{margin_words(document)}", most=3)
-    for section in document["sections"]:
-        lines += _paragraph(section["words"], most=4) if section["name"] == "person" else []
+    lines += [line for s in document["sections"] if s["name"] == "person" for line in _paragraph(s["words"], most=4)]
     if document["audience"] == "internal":
         answer, conditions = sign_answer(document)
         whether = "; ".join(condition[0].lower() + condition[1:] for condition, _ in conditions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -68,12 +69,10 @@ def measure_all(
         for name, (label, unit, measure) in _LEAKAGE.items()
     ]
     entropy = measures.entropy(before.p_x)
-    try:
-        private: float | None = measures.ldp_epsilon(channel)
-    except InvalidParameter:  # too large to measure without a dense matrix
-        private = None
-    utility = measures.utility(before, channel)
-    share = measures.normalized_utility(before, channel)
+    private: float | None = None
+    with contextlib.suppress(InvalidParameter):  # too large to measure without a dense matrix
+        private = measures.ldp_epsilon(channel)
+    utility, share = measures.utility(before, channel), measures.normalized_utility(before, channel)
     return (
         *lines,
         Measure("ldp_public", "local DP of the public columns", "nats", "exact", math.inf, private),
@@ -120,37 +119,28 @@ def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure
     """Compute figures that hold for every distribution of the set, against the same limits."""
     bounds = implied_bounds(budget)
     ending = f"worst case at {level(worst.distributions.confidence)}"
-    figures = {
-        "max_log_lift": ("max log-lift", worst.max_log_lift.max()),
-        "min_log_lift": ("min log-lift", worst.min_log_lift.min()),
-        "ldp_sensitive": ("local DP of S", worst.ldp_epsilon.max()),
-    }
-    return tuple(
-        Measure(
-            f"worst_{name}",
-            f"{label}, {ending}",
-            "nats",
-            "bound",
-            None,
-            float(value),
-            bounds.get(name),
-            scope="worst_case",
-        )
-        for name, (label, value) in figures.items()
+
+    def line(name: str, label: str, value: float) -> Measure:
+        figures = None, float(value), bounds.get(name)
+        return Measure(f"worst_{name}", f"{label}, {ending}", "nats", "bound", *figures, scope="worst_case")
+
+    return (
+        line("max_log_lift", "max log-lift", worst.max_log_lift.max()),
+        line("min_log_lift", "min log-lift", worst.min_log_lift.min()),
+        line("ldp_sensitive", "local DP of S", worst.ldp_epsilon.max()),
     )
 
 
 def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Channel) -> tuple[Measure, ...]:
     """Restate figures of a sample as estimates for the population, with intervals where sound ones exist."""
-    interval_ends: dict[str, Any] = {
-        name: {"low": low, "high": high} for name, (low, high) in intervals(worst, channel).items()
-    }
-    return tuple(
-        replace(line, kind="estimate", **interval_ends.get(line.name, {}))
-        if line.kind == "exact" and line.name != "ldp_public"
-        else line
-        for line in measures
-    )
+    ends = intervals(worst, channel)
+
+    def restated(line: Measure) -> Measure:
+        low, high = ends.get(line.name, (line.low, line.high))
+        is_estimate = line.kind == "exact" and line.name != "ldp_public"
+        return replace(line, kind="estimate", low=low, high=high) if is_estimate else line
+
+    return tuple(map(restated, measures))
 
 
 @dataclass(frozen=True)
@@ -190,10 +180,8 @@ def measure_columns(joint: JointDistribution, channel: Channel, after: JointDist
         for of_column, n in zip(codes, n_levels, strict=True):
             before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
             shares.append(utility_share(reduced.push(before.reshape(n, reduced.n_states).astype(np.float64))))
-    largest = ((largest_alone(joint, name), largest_alone(after, name)) for name in names)
-    return tuple(
-        KeptColumn(name, share, *column_lifts) for name, share, column_lifts in zip(names, shares, largest, strict=True)
-    )
+    pairs = zip(names, shares, strict=True)
+    return tuple(KeptColumn(n, share, largest_alone(joint, n), largest_alone(after, n)) for n, share in pairs)
 
 
 def largest_alone(joint: JointDistribution, column: str) -> float | None:
@@ -261,17 +249,15 @@ class Verdict:
     def from_report(cls, report: Any) -> Verdict:
         """Judge the measures of a `LeakageReport`, which then holds this verdict."""
         excess, budget, sensitive = _excess(report), report.budget, report._before.sensitive
-        constant = tuple(
-            name for name, codes in zip(sensitive.columns, sensitive.codes.T, strict=True) if (codes == codes[0]).all()
-        )
+        columns = zip(sensitive.columns, sensitive.codes.T, strict=True)
+        constant = tuple(name for name, codes in columns if (codes == codes[0]).all())
         is_asked = budget is not None and report.n_rows is not None and report.sensitive != report.public
         protects_nothing = is_asked and len(constant) == len(report.sensitive)
         refuted = not all(getattr(finding, "ok", True) for finding in report.findings)
         is_void = refuted or bool(set(report.facts.kept) & set(report.sensitive))
         ok = float(excess.max()) <= VERDICT_TOLERANCE and not is_void and not protects_nothing
-        state = report_state(
-            ok=ok, has_budget=budget is not None, confidence=report.confidence, is_constant=protects_nothing
-        )
+        has_budget, confidence = budget is not None, report.confidence
+        state = report_state(ok=ok, has_budget=has_budget, confidence=confidence, is_constant=protects_nothing)
         useless = is_useless(state, [column.share for column in report.kept], report.relations)
         return cls(ok, state, excess, useless, _lack(report, state, useless=useless), refuted, is_void, constant)
 
