@@ -26,16 +26,10 @@ if TYPE_CHECKING:
 
 def check_by_unit(args: argparse.Namespace, policy: Policy) -> None:
     """Refuse options that a release by unit does not support, before any file is read."""
-    if args.channel is not None:
-        raise InvalidParameter(
-            "--channel cannot be used with units, because the released value of a row depends on its "
-            "unit too; leave it out"
-        )
-    if policy.receipt is not None:
-        raise InvalidParameter(
-            "--receipt cannot be used with units, because the released value of a row depends on the "
-            "ledger too; leave it out"
-        )
+    for option, value in (("--channel", args.channel), ("--receipt", policy.receipt)):
+        if value is not None:
+            words = "because a released value also depends on the unit and the ledger; leave it out"
+            raise InvalidParameter(f"{option} cannot be used with units, {words}")
     if args.report is not None and args.report.suffix == ".html":
         raise InvalidParameter("a report on units is text or JSON; give --report a name that ends in .json or .txt")
 
@@ -74,10 +68,8 @@ def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
     from sanitize.people import UnitRelease
 
     if args.channel is not None:
-        raise InvalidParameter(
-            "--channel cannot be used with tables of units, because their release also needs the "
-            "model that generates rows; leave it out"
-        )
+        words = "whose release also needs the model that generates rows; leave it out"
+        raise InvalidParameter(f"--channel cannot be used with tables of units, {words}")
     if STREAM in (args.input, args.output):
         raise InvalidParameter("tables of units are read from a folder and written to one; name both")
     ledger = None
@@ -92,11 +84,10 @@ def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
 
 def give_by_unit(report: UnitReport, args: argparse.Namespace, stream: Any) -> None:
     """Show the report on the terminal, and write it to a file if requested."""
-    text = report.to_json() if args.json else report.to_text()
     if args.report is not None:
         as_json = args.report.suffix == ".json"
         args.outputs.text(args.report, (report.to_json() if as_json else report.to_text()) + "\n")
-    say(text + "\n", stream)
+    say((report.to_json() if args.json else report.to_text()) + "\n", stream)
 
 
 def refuse_by_unit(policy: Policy) -> None:
@@ -104,8 +95,5 @@ def refuse_by_unit(policy: Policy) -> None:
     if policy.tables:
         raise PolicyError("tables of units have no receipt yet, so verify has nothing to compare them with", "table")
     if policy.unit is not None:
-        raise PolicyError(
-            "a release by unit depends on the earlier releases of its units, so verify cannot repeat it; "
-            "the ledger says how much was revealed",
-            "columns.unit",
-        )
+        words = "so that verify cannot repeat it; the ledger says how much was revealed"
+        raise PolicyError(f"a release by unit depends on the earlier releases of its units, {words}", "columns.unit")

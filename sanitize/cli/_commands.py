@@ -33,7 +33,7 @@ def audit(args: argparse.Namespace) -> None:
     from sanitize.engines.parquet import audit_file
 
     policy = resolve_policy(args)
-    _check_report(args, policy)
+    check_output(args.report, args, force=True, records=_records(args, policy))
     with open_input(args, policy) as table, show_progress():
         report = audit_file(table, policy.sensitive, (*policy.public, *policy.keep), workers=policy.workers)
     _give(report, args, policy)
@@ -44,14 +44,12 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
     from sanitize.policy import make_plan
 
     policy = resolve_policy(args)
-    _check_report(args, policy)
+    check_output(args.report, args, force=True, records=_records(args, policy))
     is_internal = (args.audience or policy.audience) == "internal"
     check_output(args.html, args, force=args.force, records=_records(args, policy))
     if args.html is not None and not is_internal:
-        raise InvalidParameter(
-            "--html shows further figures of the table and is for internal use only; leave out "
-            "--html or --audience public"
-        )
+        words = "is for internal use only, because it shows further figures of the table; leave it or"
+        raise InvalidParameter(f"--html {words} --audience public out")
     with open_input(args, policy, designer_of(policy).numbers) as table:
         # Advice, curves and comparison are further figures of the same table, so they are not for the public.
         release_plan = make_plan(policy, table, advise=is_internal)
@@ -62,14 +60,8 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
     else:
         if args.html is not None:
             args.outputs.text(args.html, release_plan.to_html(), replaces=args.force)
-        printed = (
-            None
-            if not is_internal
-            else release_plan.to_json
-            if args.json
-            else partial(release_plan.to_text, full=args.full)
-        )
-        _give(report, args, policy, printed=printed)
+        printed = release_plan.to_json if args.json else partial(release_plan.to_text, full=args.full)
+        _give(report, args, policy, printed=printed if is_internal else None)
     return release_plan.refusal
 
 
@@ -78,7 +70,7 @@ def release(args: argparse.Namespace) -> None:
     from sanitize.engines.parquet import plan_file, release_file
 
     policy = resolve_policy(args)
-    _check_report(args, policy)
+    check_output(args.report, args, force=True, records=_records(args, policy))
     check_stdout(is_written=args.output == STREAM and not args.dry_run)
     if is_address(args.output):
         raise TargetError("the command line cannot write to an address: name a local file, and copy it afterwards")
@@ -131,10 +123,10 @@ def verify(args: argparse.Namespace) -> SanitizeError | None:
         raise InvalidParameter("verify reads files, not standard input; write the release to a file first")
     refuse_by_unit(policy)
     sanitizer = policy if args.policy is not None else designer_of(policy)
+    settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
+    rewrite = None if args.rewrite is None else Among(args.rewrite, args.outputs)
+    settings |= {"description": policy.description, "receipt": policy.receipt, "rewrite": rewrite}
     with show_progress():
-        settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
-        rewrite = None if args.rewrite is None else Among(args.rewrite, args.outputs)
-        settings |= {"description": policy.description, "receipt": policy.receipt, "rewrite": rewrite}
         verification = verify_file(args.input, args.source, sanitizer, **settings)
     say(verification.to_json() if args.json else verification.to_text() + "\n")
     return None if verification.ok else VerificationFailed(verification)  # a rewritten file stays
@@ -191,10 +183,6 @@ def sql(args: argparse.Namespace) -> None:
     say(_format_report(sanitizer.report_, policy.audience, as_json=False, full=False) + "\n", sys.stderr)
 
 
-def _check_report(args: argparse.Namespace, policy: Policy) -> None:
-    check_output(args.report, args, force=True, records=_records(args, policy))
-
-
 def _records(args: argparse.Namespace, policy: Policy) -> list[Path]:
     """List the files of the run that no output may replace."""
     return [Path(record) for record in (args.policy, policy.ledger) if record is not None]
@@ -213,7 +201,7 @@ def _give(
     audience = args.audience or policy.audience
     report = report.with_origin(**_origin(args, policy, written))
     full = getattr(args, "full", True)
-    rendered = _format_report(report, audience, as_json=args.json, full=full) if printed is None else printed()
+    rendered = printed() if printed else _format_report(report, audience, as_json=args.json, full=full)
     if args.report is not None:
         _write(report, args, args.report, audience)
     say(rendered + "\n", stream)

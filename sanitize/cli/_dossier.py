@@ -37,10 +37,8 @@ def write_dossier(args: argparse.Namespace) -> None:
     for kind, path in papers.items():
         # The statement refers to its papers as files of its own folder, where readers look for them.
         if path is not None and path.resolve().parent != args.dossier.resolve().parent:
-            raise InvalidParameter(
-                f"the {kind} {path.name} lies in another folder than the dossier, and the statement names files next "
-                "to it; put them into one folder"
-            )
+            words = "lies in another folder than the dossier, and the statement names files next to it; use one"
+            raise InvalidParameter(f"the {kind} {path.name} {words}")
     digest = path_digest(released)
     saved = LeakageReport.from_json(read_small_file(Path(args.input)))
     origin = saved.to_dict()["origin"]
@@ -66,25 +64,15 @@ def write_dossier(args: argparse.Namespace) -> None:
 def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
     """Refuse private papers in a public dossier, because their digests could identify the table."""
     if saved.to_dict()["audience"] != "public":
-        raise InvalidParameter(
-            "a public dossier has a digest of its report, and the digest of the owner's report reveals the last row "
-            f"to anyone who knows all others: write a public report (sanitize report {Path(args.input).name} "
-            "--audience public -o public.json), and make the dossier from it"
-        )
+        command = f"sanitize report {Path(args.input).name} --audience public -o public.json"
+        words = "whose digest reveals the last row to anyone who knows all others: make it from a public report"
+        raise InvalidParameter(f"a public dossier cannot name the owner's report, {words} ({command})")
     if args.channel is not None:
-        raise InvalidParameter(
-            "a public dossier cannot contain the channel, which depends on the table; leave --channel out"
-        )
+        raise InvalidParameter("a public dossier cannot contain the channel, which depends on the table; leave it out")
     policy = Path(args.policy)
-    if _COUNTED.search(policy.read_text(encoding="utf-8")):
-        raise InvalidParameter(
-            f"a public dossier contains a digest of its policy, and comments of {policy.name} count values of the "
-            "table, as `sanitize init` wrote them: take these comments out, and release with that policy"
-        )
-
-
-# Comment on a column in the draft of a policy.
-_COUNTED = re.compile(r"#.*\d different ")
+    if re.search(r"#.*\d different ", policy.read_text(encoding="utf-8")):  # as in the draft of a policy
+        words = f"and comments of {policy.name} count values of the table: take them out, and release with that policy"
+        raise InvalidParameter(f"a public dossier contains a digest of its policy, {words}")
 
 
 def _metadata(document: dict[str, Any], released: Path, tables: Sequence[str]) -> dict[str, Any]:

@@ -31,9 +31,7 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
         raise InvalidParameter("judge reads files, not standard input; write the table to a file first")
     paths = {name: to_path(file, SourceError).resolve() for name, file in files.items()}
     if paths.get("outsiders") == paths["source"]:
-        raise InvalidParameter(
-            "the outsiders are the raw table itself; name a file of people who were never in the table"
-        )
+        raise InvalidParameter("the outsiders are the raw table itself; name a file of people who were never in it")
     check_output(args.html, args, force=args.force)
     public, sensitive = args.public or [], args.sensitive
     tables = {}
@@ -44,17 +42,9 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
             else:
                 optional = [] if public else tables["input"].column_names
                 tables[name] = whole_table(Path(file), [*sensitive, *public], optional)
-    judgement = judge_table(
-        tables["input"],
-        tables["source"],
-        outsiders=tables.get("outsiders"),
-        earlier=tables.get("earlier"),
-        sensitive=sensitive,
-        public=public or None,
-        rows=args.rows,
-        excess=args.excess,
-        at_most=args.at_most,
-    )
+    settings = {name: getattr(args, name) for name in ("rows", "excess", "at_most")}
+    settings |= {"outsiders": tables.get("outsiders"), "earlier": tables.get("earlier")}
+    judgement = judge_table(tables["input"], tables["source"], sensitive=sensitive, public=public or None, **settings)
     if args.html is not None:
         args.outputs.text(args.html, judgement.to_html(), replaces=args.force)
     say(judgement.to_json() if args.json else judgement.to_text() + "\n")
@@ -109,16 +99,10 @@ def compare_models(args: argparse.Namespace, policy: Policy) -> Downstream | Non
 def _refuse_twin(option: str, args: argparse.Namespace, policy: Policy) -> None:
     """Refuse options that fit the table a second time if this fit, or its figures, are not allowed."""
     if (args.audience or policy.audience) == "public":
-        raise InvalidParameter(
-            f"{option} is for the owner, because its figures are computed from raw rows; leave out "
-            f"{option} or --audience public"
-        )
+        words = f"because its figures are computed from raw rows; leave out {option} or --audience public"
+        raise InvalidParameter(f"{option} is for the owner, {words}")
     if policy.unit is not None or policy.is_noisy:
-        raise InvalidParameter(
-            f"{option} cannot be used with units, secret_dp or record_dp, because it fits the table "
-            "once more; leave it out"
-        )
+        words = "because it fits the table once more; leave it out"
+        raise InvalidParameter(f"{option} cannot be used with units, secret_dp or record_dp, {words}")
     if args.input == STREAM:
-        raise InvalidParameter(
-            f"{option} reads the table twice, and standard input only once; write it to a file first"
-        )
+        raise InvalidParameter(f"{option} reads the table twice, and standard input only once; name a file")

@@ -149,16 +149,12 @@ def _number_meaning(survey: Any, traits: Traits, count_words: str, names: Collec
         return "weight", "named as weights of rows are"
     n_digits = len(f"{abs(traits.high):.0f}")
     is_even = traits.low > 0 and len(f"{traits.low:.0f}") == n_digits
-    if (
-        is_whole
-        and survey.distinct
-        and survey.n_rows >= 50
-        and (_IDENTIFIER.search(name) or (is_even and n_digits >= 6))
-    ):
+    is_numbered = _IDENTIFIER.search(name)
+    if is_whole and survey.distinct and survey.n_rows >= 50 and (is_numbered or (is_even and n_digits >= 6)):
         return "identifier", "a different whole number in most rows"
     if is_whole and survey.n_values == 2:
         return "category", "two different whole numbers"
-    if is_whole and (_CODE.search(name) or (_IDENTIFIER.search(name) and not survey.distinct)):
+    if is_whole and (_CODE.search(name) or (is_numbered and not survey.distinct)):
         return "code", "whole numbers, named as codes are"
     is_year = _YEARS[0] <= traits.low and traits.high <= _YEARS[1]
     has_gaps = survey.n_values < _CODE_SHARE * (traits.high - traits.low)

@@ -126,15 +126,16 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
     for survey in surveys:
         survey.type = readers[survey.name] if survey.type == "date" and survey.name in readers else survey.type
     context = {"n_rows": n_rows, "tuple_rows": TUPLE_ROWS, "source": source_lines}
-    context["types"] = [
-        (quote_toml(survey.name), survey.type, survey.reason) for survey in surveys if not survey.nested
-    ]
+    context["types"] = [(quote_toml(one.name), one.type, one.reason) for one in surveys if not one.nested]
     return render_template("cli/policy.toml.jinja", **roles, **context, is_whole=is_whole, wide=wide, person=person)
 
 
 def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None:
     """Note for each column that looks like an identifier of people the reason for this."""
-    names = tuple(survey.name for survey in surveys if not survey.nested and _may_say_whose(survey))
+    # Amounts that few rows share neither identify nor describe people.
+    amounts = [one.name for one in surveys if one.numeric and one.distinct and not one.traits.is_whole]
+    flat = (survey.name for survey in surveys if not survey.nested)
+    names = tuple(name for name in flat if name not in amounts or is_named_like_people(name))
     if not names or not n_rows:
         return
     most = min(n_rows, _MOST_ROWS, _TOGETHER_VALUES // len(names) + 1)
@@ -143,11 +144,6 @@ def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None
     for survey in surveys:
         if survey.name in columns and (reason := looks_like_people(survey.name, columns, times)):
             survey.people = REASONS[reason]
-
-
-def _may_say_whose(survey: _Survey) -> bool:
-    """Return whether a column may identify or describe people; amounts that few rows share do not."""
-    return not (survey.numeric and survey.distinct and not survey.traits.is_whole) or is_named_like_people(survey.name)
 
 
 def _infer_types(table: Source) -> tuple[Source, dict[str, str], list[tuple[str, str, str]]]:
@@ -162,15 +158,11 @@ def _infer_types(table: Source) -> tuple[Source, dict[str, str], list[tuple[str,
     fields = "between the fields of the first rows"
     if len(table.schema) == 1:
         fields = "no usual sign is between the fields of the first rows; name another one with --delimiter"
-    marks = [quote_toml(mark) for mark in form.missing or ()]
+    marks = ", ".join(quote_toml(mark) for mark in form.missing or ())
     lines = [
         ("delimiter", quote_toml(form.delimiter or ","), fields),
         ("header", "true" if form.header else "false", is_named if form.header else is_row),
-        (
-            "missing",
-            f"[{', '.join(marks)}]",
-            "next to empty fields" if marks else "only empty fields; write marks here",
-        ),
+        ("missing", f"[{marks}]", "next to empty fields" if marks else "only empty fields; write marks here"),
         ("decimal", quote_toml(form.decimal or "."), "before the decimals of numbers"),
         ("thousands", quote_toml(form.thousands or ""), "between the thousands of numbers; empty for no sign"),
     ]
@@ -179,14 +171,13 @@ def _infer_types(table: Source) -> tuple[Source, dict[str, str], list[tuple[str,
 
 def _ends_in_nought(values: Any) -> Any:
     """Mask of numbers that are multiples of ten, like rounded amounts."""
-    numbers = values.cast(pa.float64(), safe=False)
-    return pc.equal(pc.subtract(pc.floor(pc.divide(numbers, 10.0)), pc.divide(numbers, 10.0)), 0.0)
+    tenths = pc.divide(values.cast(pa.float64(), safe=False), 10.0)
+    return pc.equal(pc.subtract(pc.floor(tenths), tenths), 0.0)
 
 
 def _survey(table: Source) -> tuple[list[_Survey], int]:
     times = Counter(table.schema.names)
-    twice = next((name for name in times if times[name] > 1), None)
-    if twice is not None:
+    if (twice := next((name for name in times if times[name] > 1), None)) is not None:
         raise ColumnError(f"{table.root.name} has two columns named {twice!r}; rename one first", twice)
     surveys = {}
     for column in table.schema:
@@ -197,9 +188,7 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
         except ColumnError:
             plain, numeric, dated, nested = str(column.type).partition("<")[0], False, False, True
         kind = quote_toml(str(plain))[1:-1]  # the name of a time zone may contain any text
-        surveys[column.name] = _Survey(
-            column.name, kind, numeric=numeric, dated=dated, nested=nested, dtype=column.type
-        )
+        surveys[column.name] = _Survey(column.name, kind, numeric, dated, nested, column.type)
     names = [survey.name for survey in surveys.values() if not survey.nested]
     n_rows, groups = 0, list(table.column_groups(names))
     begin(None if table.known_rows is None else table.known_rows * len(groups))

@@ -31,6 +31,12 @@ from sanitize.errors import (
 )
 
 DONE, GATE, USAGE, INPUT, OUTPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+# Exit codes of errors of the library; all others are errors of usage.
+_CODES: dict[tuple[type[SanitizeError], ...], int] = {
+    (BudgetExceeded, NothingToProtect, ReleaseRefuted, RowOrderLeak, UselessRelease, VerificationFailed): GATE,
+    (TargetError,): OUTPUT,
+    (SourceError, ColumnError, InvalidDistribution): INPUT,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,13 +89,7 @@ def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
     if isinstance(cause, KeyboardInterrupt):
         return INTERRUPTED, f"interrupted; {_leftovers(args)}"
     if isinstance(error, SanitizeError):
-        codes: list[tuple[tuple[type[SanitizeError], ...], int]] = [
-            ((BudgetExceeded, NothingToProtect, ReleaseRefuted, RowOrderLeak), GATE),
-            ((UselessRelease, VerificationFailed), GATE),
-            ((TargetError,), OUTPUT),
-            ((SourceError, ColumnError, InvalidDistribution), INPUT),
-        ]
-        return next((code for kinds, code in codes if isinstance(error, kinds)), USAGE), str(error)
+        return next((code for kinds, code in _CODES.items() if isinstance(error, kinds)), USAGE), str(error)
     if isinstance(error, MemoryError):
         return INPUT, "not enough memory for this input"
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):

@@ -30,8 +30,7 @@ _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 def check_settings(args: argparse.Namespace) -> None:
     """Refuse a command line with too few settings, or with both settings and a policy."""
     if args.policy is not None:
-        extra = [option for name, option in _SETTINGS.items() if getattr(args, name, None) is not None]
-        if extra:
+        if extra := [option for name, option in _SETTINGS.items() if getattr(args, name, None) is not None]:
             args.parser.error(f"{', '.join(extra)} cannot be given with -p: set this in the policy")
         return
     needed = ["sensitive", "public"] if not args.keep else ["sensitive"]
@@ -45,34 +44,28 @@ def check_settings(args: argparse.Namespace) -> None:
         args.parser.error("--unit needs --ledger FILE, which records the releases of each unit")
     mechanism = getattr(args, "mechanism", None) or DEFAULT_MECHANISM
     if getattr(args, "eps", None) is not None and "lift" in ALL[mechanism][1]:
-        args.parser.error(
-            f"-e is a level of {' and '.join(_OF_EPS)}; {mechanism} takes a limit with a unit: --at-most 2 "
-            "--at-least 0.5, in times as likely, or --lower 0.69 --upper 0.69, in nats"
-        )
-    if not sides:
-        return
+        example = "--at-most 2 --at-least 0.5, in times as likely, or --lower 0.69 --upper 0.69, in nats"
+        words = f"{mechanism} takes a limit with a unit: {example}"
+        args.parser.error(f"-e is a level of {' and '.join(_OF_EPS)}; {words}")
     options = ", ".join(_SETTINGS[name] for name in sides)
-    if sides not in PAIRS:
-        args.parser.error(
-            f"{options}: give both --at-most and --at-least (times as likely), or both --lower and --upper (nats); "
-            "--at-least 0, or inf for another one, leaves its side free"
-        )
-    if "lift" not in ALL[mechanism][1]:
+    if sides and sides not in PAIRS:
+        words = "give both --at-most and --at-least (times as likely), or both --lower and --upper (nats)"
+        args.parser.error(f"{options}: {words}; --at-least 0, or inf for another one, leaves its side free")
+    if sides and "lift" not in ALL[mechanism][1]:
         args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of {options}")
 
 
 def check_dossier(args: argparse.Namespace) -> None:
     """Refuse a command line with an incomplete dossier, or with a dossier and another output."""
-    present = [name for name in ("released", "verified", "channel", "policy") if getattr(args, name) is not None]
-    options = {"policy": "-p"}
+    options = {"--released": args.released, "--verified": args.verified, "--channel": args.channel, "-p": args.policy}
+    present = [option for option, value in options.items() if value is not None]
     if args.dossier is None:
         if present:
-            args.parser.error(f"{options.get(present[0], f'--{present[0]}')} needs --dossier; name it too")
+            args.parser.error(f"{present[0]} needs --dossier; name it too")
         return
-    absent = [option for option in ("released", "policy") if option not in present]
-    if absent:
-        wanted = ", ".join(options.get(name, f"--{name}") for name in absent)
-        args.parser.error(f"--dossier also needs {wanted}: a dossier is about a released file and its policy")
+    if absent := [option for option in ("--released", "-p") if option not in present]:
+        words = "a dossier is about a released file and its policy"
+        args.parser.error(f"--dossier also needs {', '.join(absent)}: {words}")
     if args.json or args.output is not None:
         args.parser.error("--dossier writes files of its own; show the report in another run")
     if args.dossier.suffix not in (".html", ".md"):
@@ -88,17 +81,13 @@ def resolve_policy(args: argparse.Namespace) -> Policy:
     if args.policy is not None:
         return replace(Policy.read(args.policy), **overrides)
     public, keep = tuple(args.public or ()), tuple(args.keep or ())
-    roles = [("-s", args.sensitive), ("-x", public), ("-k", keep)]
+    unit = getattr(args, "unit", None)
+    roles = [("-s", args.sensitive), ("-x", public), ("-k", keep), ("--unit", () if unit is None else (unit,))]
     for i, (option, names) in enumerate(roles):
         for other_option, other_names in roles[:i]:
-            overlap = sorted(set(names) & set(other_names))
-            if overlap:
-                raise InvalidParameter(
-                    f"column {overlap[0]!r} is given both with {other_option} and with {option}; choose one"
-                )
-    unit = getattr(args, "unit", None)
-    if unit in (*args.sensitive, *public, *keep):
-        raise InvalidParameter(f"column {unit!r} is given both with --unit and as a column to release or protect")
+            if overlap := sorted(set(names) & set(other_names)):
+                both = f"{other_option} and with {option}"
+                raise InvalidParameter(f"column {overlap[0]!r} is given both with {both}; choose one")
     mechanism = getattr(args, "mechanism", None) or DEFAULT_MECHANISM
     settings = {name: value for name in ("min_count", "smoothing") if (value := getattr(args, name, None)) is not None}
     for name in settings:
@@ -134,9 +123,9 @@ def _sides(args: argparse.Namespace) -> dict[str, float]:
 
 def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
     notions = ALL[mechanism][1]
-    if "lift" not in notions:
-        return PolicyBudget(notions[0], {"eps" if notions == ("ldp",) else "nats": args.eps})
-    return PolicyBudget("lift", _sides(args))
+    if "lift" in notions:
+        return PolicyBudget("lift", _sides(args))
+    return PolicyBudget(notions[0], {"eps" if notions == ("ldp",) else "nats": args.eps})
 
 
 @contextlib.contextmanager
@@ -161,12 +150,8 @@ def check_output(path: Path | None, args: argparse.Namespace, *, force: bool, re
     if path is None:
         return
     target = _resolve(to_path(path, TargetError))
-    arguments = [
-        value
-        for name in ("input", "output", "source", "outsiders", "earlier")
-        if (value := getattr(args, name, None)) is not None
-    ]
-    tables = [_resolve(Path(value)) for value in arguments if value not in (STREAM, path)]
+    arguments = [getattr(args, name, None) for name in ("input", "output", "source", "outsiders", "earlier")]
+    tables = [_resolve(Path(value)) for value in arguments if value not in (None, STREAM, path)]
     if any(target == table or table in target.parents for table in tables):
         raise TargetError(f"{path.name} would replace the input or the output; choose another name")
     check_records(path, records)

@@ -431,10 +431,8 @@ def _refusal(document: dict[str, Any]) -> tuple[str, str]:
     if set(columns["kept"]) & set(columns["sensitive"]):
         return "a sensitive column is kept", "A sensitive column would be released as it is."
     if verdict["refuted"]:
-        found = (
-            "An attack found that this is not the release that was measured, or that it reveals more about its people"
-        )
-        return "an attack on the released rows refutes it", f"{found} than about others: do not hand it out."
+        found = "An attack found that this is not the release that was measured, or that it reveals more about"
+        return "an attack on the released rows refutes it", f"{found} its people than about others: do not hand it out."
     whom = "in these rows" if verdict["confidence"] is None else "in some population that these rows may come from"
     return "over the limit, nothing may be released", f"A released value reveals more than is allowed {whom}."
 

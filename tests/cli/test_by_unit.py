@@ -84,7 +84,7 @@ def test_a_dry_run_leaves_nothing_and_a_refusal_no_ledger(place, run):
     [
         (("--channel", "c.json"), "--channel cannot be used with units"),
         (("--report", "r.html"), "a report on units is text or JSON"),
-        (("-x", "who"), "column 'who' is given both with --unit"),
+        (("-x", "who"), "column 'who' is given both with -x and with --unit"),
     ],
 )
 def test_what_a_release_by_unit_has_not_is_refused(place, run, more, words):
