@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -92,13 +93,17 @@ class _Column:
     pairs: NDArray[np.int64]  # target pairs of previous and current state
 
     @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
     def n_states(self) -> int:
         return self.column.n_groups
 
     def target_rows(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
         """Wanted number of rows of each owner in each state, from shares of values; without a share, from the kind."""
         wanted, is_wanted = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
-        values = python_values(self.column.values, self.column.name)
+        values = python_values(self.column.values, self.name)
         for place in np.flatnonzero(self.column.places >= 0):
             if (value := str(values[self.column.places[place]])) in shares:
                 state = self.column.group_of_outcome[place]
@@ -115,14 +120,8 @@ class _Column:
 
 @dataclass(frozen=True, eq=False)
 class HistoryModel:
-    """Model of the chain of rows of each owner, learned from pairs of states that many units have.
+    """Model of the chain of rows of each owner, learned from pairs of states that many units have."""
 
-    Attributes
-    ----------
-    names : tuple of str
-    """
-
-    names: tuple[str, ...]
     columns: tuple[_Column, ...]  # parents precede children
 
     @classmethod
@@ -142,13 +141,10 @@ class HistoryModel:
             Previous row of each row, and mask of rows without one; by default the previous row of the same owner.
         """
         names, units = list(table), _Units(owners.unit[owners.of_row], int(owners.unit.max(initial=-1)) + 1)
-        n_rows = len(owners.of_row)
-        most = int(np.clip(np.sqrt(n_rows / _PAIR_ROWS), *_STATES))
-        shares = draw_edge_shares(words, len(names))
-        class_columns = [
-            units.groups(as_arrow(table[name], name), name, most, shares[place]) for place, name in enumerate(names)
-        ]
-        codes = [column.encode(table[name]).astype(np.intp) for column, name in zip(class_columns, names, strict=True)]
+        most = int(np.clip(np.sqrt(len(owners.of_row) / _PAIR_ROWS), *_STATES))
+        named_shares = zip(names, draw_edge_shares(words, len(names)), strict=True)
+        class_columns = [units.groups(as_arrow(table[name], name), name, most, share) for name, share in named_shares]
+        codes = [column.encode(table[column.name]).astype(np.intp) for column in class_columns]
         sizes = [column.n_groups for column in class_columns]
         order, parents = _structure(codes, sizes, words, units.n)
         columns = []
@@ -164,14 +160,12 @@ class HistoryModel:
             if parent >= 0:
                 conditions.append((codes[order[parent]], sizes[order[parent]]))
             soft = [units.pairs(values, column_codes, (size, n)) for values, size in conditions]
-            weights = [
-                table_weights / np.maximum(table_weights.sum(axis=1, keepdims=True), _TINY) for table_weights in soft
-            ]
+            weights = [counts / np.maximum(counts.sum(axis=1, keepdims=True), _TINY) for counts in soft]
             margin = np.maximum(_shares(np.bincount(column_codes, minlength=n)), _TINY)
             weights[1:] = [table_weights / margin for table_weights in weights[1:]]
             pairs = _counts(last, column_codes, (n + 1, n))
             columns.append(_Column(class_columns[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
-        return cls(tuple(names[place] for place in order), tuple(columns))
+        return cls(tuple(columns))
 
     def tilt(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Self:
         """Return the model with weights adjusted so that transitions in generated rows match those of the table.
@@ -218,13 +212,9 @@ class HistoryModel:
         """
         states = np.empty((len(self.columns), len(of_row)), np.intp)
         kinds = [column.kinds.apply(features) for column in self.columns] if len(features) else []
-        wanted = {
-            number: column.target_rows(kinds[number], shares[name], np.bincount(of_row, minlength=len(features)))
-            for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True))
-            if name in shares
-        }
-        first = np.searchsorted(of_row, np.arange(len(features)))
-        length = np.diff(np.append(first, len(of_row)))
+        first, length = np.searchsorted(of_row, np.arange(len(features))), np.bincount(of_row, minlength=len(features))
+        numbers = [number for number, column in enumerate(self.columns) if column.name in shares]
+        wanted = {n: self.columns[n].target_rows(kinds[n], shares[self.columns[n].name], length) for n in numbers}
         longest = np.argsort(-length, kind="stable")
         shorter = -length[longest]
         for step in range(int(length.max(initial=0))):
@@ -248,9 +238,9 @@ class HistoryModel:
     def write(self, states: Codes, words: RandomWords) -> dict[str, pa.Array]:
         """Generate the columns of rows in given states."""
         rows, columns = np.arange(states.shape[1]), {}
-        for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
+        for number, column in enumerate(column.column for column in self.columns):
             first_word, more = (words.words_at(3 * number + lane, rows) for lane in (1, 2))
-            columns[name] = column.column.write(column.column.draw_outcomes(states[number], first_word >> _HALF), more)
+            columns[column.name] = column.write(column.draw_outcomes(states[number], first_word >> _HALF), more)
         return columns
 
     def transition_distance(self, states: Codes, of_row: Codes) -> float:
@@ -263,7 +253,7 @@ class HistoryModel:
 
     def features(self, table: Mapping[str, Any]) -> NDArray[np.float32]:
         """Features of owners that serve to generate their rows."""
-        encoded = [c.column.encode(table[name]) for name, c in zip(self.names, self.columns, strict=True)]
+        encoded = [column.column.encode(table[column.name]) for column in self.columns]
         return np.stack(encoded, axis=1).astype(np.float32)
 
 
@@ -324,10 +314,9 @@ def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units
     """Order the columns; return the order, and by place in it the place of the column it depends on, -1 if first."""
     shared = np.zeros((len(codes), len(codes)))
     step = max(1, len(codes[0]) // _ROWS)
-    for left in range(len(codes)):
-        for right in range(left + 1, len(codes)):
-            counts = _counts(codes[left][::step], codes[right][::step], (sizes[left], sizes[right]))
-            shared[left, right] = information(counts / max(counts.sum(), 1), int(counts.sum()))
+    for left, right in combinations(range(len(codes)), 2):
+        counts = _counts(codes[left][::step], codes[right][::step], (sizes[left], sizes[right]))
+        shared[left, right] = information(counts / max(counts.sum(), 1), int(counts.sum()))
     branches = _spanning_tree(shared, words, max(n_units, 1))
     order = [0, *(child for _, child in branches)]
     return order, [-1, *(order.index(parent) for parent, _ in branches)]

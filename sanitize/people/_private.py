@@ -41,9 +41,8 @@ class UnitDP(RecordDP):
 
     def section(self, report: LeakageReport, layout: CellLayout) -> Section:
         section = super().section(report, layout)
-        return replace(
-            section, title=section.title.replace("Rows u", "Units u"), words=_reword_for_units(section.words)
-        )
+        title = section.title.replace("Rows u", "Units u")
+        return replace(section, title=title, words=_reword_for_units(section.words))
 
 
 def _reword_for_units(words: str) -> str:
@@ -91,8 +90,8 @@ class FlatRecords:
         rows_of = dict[str, Any]()
         for rows in root.below:
             if rows.n_nobody:
-                words = f"table {rows.name!r} has rows without a person: leave these rows out with record_dp"
-                raise ColumnError(words, rows.child.key)
+                words = "has rows without a person: leave these rows out with record_dp"
+                raise ColumnError(f"table {rows.name!r} {words}", rows.child.key)
             for name in rows.columns:
                 column = rows.distances(name)
                 in_days = name == rows.child.order and pa.types.is_duration(column.type)
@@ -110,12 +109,10 @@ class FlatRecords:
                     raise promise.declaration_error(name)
                 in_order = name in row_bins or is_ordered(alphabet.levels[0].type, name)
                 coded, every = np.append(codes, len(alphabet)), np.arange(len(alphabet) + 1)
+                kind = pa.int64() if in_order else pa.string()
                 for label, places in ((name, chosen), (_BEFORE.format(name), before)):
-                    columns[label], levels = (
-                        pa.array(array).cast(pa.int64() if in_order else pa.string())
-                        for array in (coded[places], every)
-                    )
-                    values[label] = levels.to_pylist()
+                    columns[label] = pa.array(coded[places]).cast(kind)
+                    values[label] = pa.array(every).cast(kind).to_pylist()
         if duplicates := sorted(columns.keys() & root.columns.keys()):
             raise ColumnError(f"column {duplicates[0]!r} of table {root.name!r} occurs twice; rename it", duplicates[0])
         recipe = recipe.with_changes(bins=bins, record_dp=replace(promise, values=values))

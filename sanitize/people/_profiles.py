@@ -86,8 +86,7 @@ class Child:
         if absent := [column for column in required if column not in table.column_names]:
             raise ColumnError.absent(absent, table.column_names)
         left = [column for column in table.column_names if column not in {*keys, *self.drop}]
-        unlisted = [column for column in left if self.public is not None and column not in self.public]
-        if unlisted:
+        if unlisted := [column for column in left if self.public is not None and column not in self.public]:
             words = f"column {unlisted[0]!r} of table {name!r} is neither public nor dropped; add it to one of the two"
             raise ColumnError(words, unlisted[0])
         return table.drop_columns([column for column in table.column_names if column not in {*keys, *left}])
@@ -181,10 +180,8 @@ class OwnedRows:
         """Kolmogorov-Smirnov distance between two distributions of the number of rows per owner."""
         raw = np.bincount(self.owner, minlength=self.n_owners)[: self.n_owners]
         most = int(max(raw.max(initial=0), printed.max(initial=0))) + 1
-        raw_shares, printed_shares = (
-            np.cumsum(np.bincount(numbers, minlength=most)) / max(len(numbers), 1) for numbers in (raw, printed)
-        )
-        return float(np.abs(raw_shares - printed_shares).max())
+        sides = (np.cumsum(np.bincount(numbers, minlength=most)) / max(len(numbers), 1) for numbers in (raw, printed))
+        return float(np.abs(np.subtract(*sides)).max())
 
     def distances(self, name: str) -> Any:
         """Replace the order column by differences to the last row with a value, 0 in first rows."""
@@ -195,9 +192,8 @@ class OwnedRows:
         present = np.flatnonzero(~missing)
         steps = np.zeros(len(numbers), numbers.dtype)
         steps[present] = np.where(run_starts(self.owner[present]), 0, np.diff(numbers[present], prepend=numbers[:1]))
-        return pa.array(
-            steps, pa.duration("ns") if pa.types.is_temporal(decode_dictionary(column).type) else None, mask=missing
-        )
+        is_temporal = pa.types.is_temporal(decode_dictionary(column).type)
+        return pa.array(steps, pa.duration("ns") if is_temporal else None, mask=missing)
 
     def places(self, distances: Any, start: Any, owner: NDArray[np.intp]) -> Any:
         """Rebuild the order column from first values and differences; missing differences give missing values."""
@@ -280,18 +276,16 @@ class _Groups:
         codes = ascending(column, name)[1]
         return bool((codes[1:] == codes[:-1])[self.of_row[1:] == self.of_row[:-1]].all())
 
-    def first_values(self, column: Any) -> Any:
-        """First value of a column in each group."""
-        return column.take(pa.array(self.first, mask=self.numbers == 0))
+    def first_values(self, column: Any, after: NDArray[np.intp] | int = 0) -> Any:
+        """First value of a column in each group, or a later one, as many places after the first."""
+        return column.take(pa.array(self.first + after, mask=self.numbers == 0))
 
     def summary(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
         """Summaries of a column in each group, by name."""
         if what in ("share", "count"):
             return self.frequencies(column, name, what, declared)
-        if what == "first":
-            return [(f"first {name}", self.first_values(column))]
-        if what == "last":
-            return [(f"last {name}", column.take(pa.array(self.first + self.numbers - 1, mask=self.numbers == 0)))]
+        if what in ("first", "last"):
+            return [(f"{what} {name}", self.first_values(column, self.numbers - 1 if what == "last" else 0))]
         if what not in ("mean", *_REDUCED):
             words = ", ".join(("share", "count", "first", "last", "mean", *_REDUCED))
             raise InvalidParameter(f"summaries of {name!r} must be some of {words}, got {what!r}")
@@ -398,11 +392,8 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
         raise ColumnError(f"table {name!r} holds no rows, so there is nothing to learn; leave it out")
     owner = row_owners(native, key, above.keys)
     if lost := int((owner == UNSEEN).sum()):
-        raise ColumnError(
-            f"column {key!r} of table {name!r} has keys that table {above.name!r} does not have ({lost} rows); leave "
-            "these rows out, or set their key to missing",
-            key,
-        )
+        words = f"keys that table {above.name!r} does not have ({lost} rows); leave these rows out, or empty their keys"
+        raise ColumnError(f"column {key!r} of table {name!r} has {words}", key)
     nobody = np.flatnonzero(owner < 0)
     n = len(above.owner)
     owner[nobody] = n + np.arange(len(nobody))

@@ -112,13 +112,10 @@ class UnitRelease:
         if hasattr(sanitizer, "tables"):  # a policy
             key, children, root = key or sanitizer.unit, children or sanitizer.tables, root or sanitizer.root
         if key is None or not children:
-            raise InvalidParameter(
-                "units need key=, the column that identifies them, and children=, the tables of their rows"
-            )
+            raise InvalidParameter("units need key=, the column that identifies them, and children=, their tables")
         if ledger is not None and ledger.unit != key:
-            raise InvalidParameter(
-                f"the ledger identifies units by {ledger.unit!r}, and this release by {key!r}; use one column"
-            )
+            words = f"identifies units by {ledger.unit!r}, and this release by {key!r}; use one column"
+            raise InvalidParameter(f"the ledger {words}")
         self.sanitizer, self.key, self.children, self.root, self.ledger = sanitizer, key, dict(children), root, ledger
         recipe = (sanitizer._releaser() if hasattr(sanitizer, "_releaser") else sanitizer).recipe()
         if not isinstance(recipe, LatentClassReleaseRecipe):
@@ -131,14 +128,10 @@ class UnitRelease:
             if root is None:
                 raise InvalidParameter("record_dp needs the table with one row for each unit: name it with root=")
             if ledger is not None:
-                raise InvalidParameter(
-                    "a ledger of units counts sensitive values without noise: leave it out, or leave out record_dp"
-                )
+                raise InvalidParameter("a ledger of units counts without noise: leave it out, or leave out record_dp")
         if ledger is None and getattr(sanitizer, "ledger", None) is not None and not sanitizer.is_noisy:
-            raise InvalidParameter(
-                f"the policy keeps a ledger of units: give ledger=UnitLedger({sanitizer.ledger.name!r}, budget, "
-                f"unit={key!r})"
-            )
+            example = f"ledger=UnitLedger({sanitizer.ledger.name!r}, budget, unit={key!r})"
+            raise InvalidParameter(f"the policy keeps a ledger of units: give {example}")
         self._recipe = recipe
         for name, child in self.children.items():
             if Path(name).name != name:
@@ -149,10 +142,8 @@ class UnitRelease:
             if above is not None and above.parent not in (None, root):
                 raise InvalidParameter(f"table {name!r} is three levels below the units; at most two are possible")
         if root is None and (len(self.children) != 1 or recipe.public is not None):
-            raise InvalidParameter(
-                "without a root there is one table, and its Child must name the public columns; otherwise name the "
-                "table with one row per unit with root="
-            )
+            words = "otherwise name the table with one row per unit with root="
+            raise InvalidParameter(f"without a root there is one table, whose Child names the public columns; {words}")
 
     def profiles(self, tables: Tables) -> Any:
         """Return a table with one row per unit: its own columns, and summaries of its rows in other tables.
@@ -196,10 +187,8 @@ class UnitRelease:
         names = [name for name in (self.root, *self.children) if name is not None]
         if isinstance(tables, (str, os.PathLike)):
             folder = to_path(tables, SourceError)
-            files = {name: folder / f"{name}.parquet" for name in names}
-            tables = {
-                name: whole_table(file if file.exists() else folder / name, also=None) for name, file in files.items()
-            }
+            files = [file if (file := folder / f"{name}.parquet").exists() else folder / name for name in names]
+            tables = {name: whole_table(file, also=None) for name, file in zip(names, files, strict=True)}
         if absent := [name for name in names if name not in tables]:
             raise InvalidParameter(f"table {absent[0]!r} is missing; give all tables that children= names")
         return {name: Table.from_native(tables[name]) for name in names}
@@ -211,10 +200,8 @@ class UnitRelease:
             columns = select("public", self._recipe.public, first)
             with contextlib.suppress(ColumnError):  # a release has no sensitive columns
                 columns += select("sensitive", self._recipe.sensitive, first)
-        promise = self._recipe.record_dp
-        return read_units(
-            read, self.key, self.children, self.root, columns, None if promise is None else promise.values
-        )
+        declared = None if self._recipe.record_dp is None else self._recipe.record_dp.values
+        return read_units(read, self.key, self.children, self.root, columns, declared)
 
     def fit(self, tables: Tables) -> Self:
         """Summarise the rows of each unit, fit classes, design the channel, and learn the models of histories.
@@ -299,14 +286,9 @@ class UnitRelease:
             columns, owner_features = {}, tried_features[owner]
             if child.columns:
                 states = model.draw_states(owner, tried_features, shares, seed)
-                columns, owner_features = (
-                    model.write(states, seed),
-                    np.hstack([states.T.astype(np.float32), owner_features]),
-                )
+                columns, owner_features = model.write(states, seed), _join_features(states, owner_features)
                 inputs = np.hstack([model.features(table), inputs])
-            columns |= {
-                name: tried[source].take(pa.array(owner)) for name, source in child.shared.items() if source in tried
-            }
+            columns |= _copy_shared(child, tried, pa.array(owner))
             self._learn(child, inputs, columns, owner_features)
 
     def release(self) -> dict[str, Any]:
@@ -364,9 +346,9 @@ class UnitRelease:
                 own_words = derive_words(words, child.name)
                 states = model.draw_states(owner, of_owner, child.shares(printed, len(numbers)), own_words)
                 columns, moved = model.write(states, own_words), model.transition_distance(states, owner)
-                owner_features = np.hstack([states.T.astype(np.float32), owner_features])
+                owner_features = _join_features(states, owner_features)
             place = pa.array(owner, mask=owner >= n)
-            columns |= {name: printed[source].take(place) for name, source in child.shared.items() if source in printed}
+            columns |= _copy_shared(child, printed, place)
             if (order := child.child.order) in child.columns:
                 columns[order] = child.places(columns[order], printed[child.start].take(place), owner)
             row_keys = np.arange(1, len(owner) + 1)
@@ -398,13 +380,10 @@ class UnitRelease:
             released = self._generate_tables(*run.during.enter_context(self._draw_units(place.path)))
             metadata = {"sanitize": release_footer(self.report_, "shuffle")}
             place.clear_stale()
-            with run.folder(place.path, replaces=force) as hidden:
+            with run.folder(place.path, replaces=force) as hidden, writing(place.path):
                 for name, native in released.items():
                     table, file = Table.from_native(native).to_arrow(), hidden / f"{name}.parquet"
-                    with (
-                        writing(place.path),
-                        pq.ParquetWriter(file, table.schema, store_schema=False, compression="zstd") as writer,
-                    ):
+                    with pq.ParquetWriter(file, table.schema, store_schema=False, compression="zstd") as writer:
                         writer.add_key_value_metadata(metadata)
                         writer.write_table(table)
         return self.report_
@@ -429,6 +408,16 @@ class UnitRelease:
         facts = replace(report.facts, people=f"{whom} {report.facts.people}", recorded=n)
         report = replace(report, facts=facts)
         return reduce(LeakageReport.with_section, sections, report)
+
+
+def _copy_shared(child: OwnedRows, owners: Mapping[str, Any], owner: pa.Array) -> dict[str, Any]:
+    """Columns of generated rows that are constant in the rows of an owner, from the columns of generated owners."""
+    return {name: owners[source].take(owner) for name, source in child.shared.items() if source in owners}
+
+
+def _join_features(states: NDArray[np.intp], features: Features) -> Features:
+    """Features of generated rows, as owners of other rows: their states, followed by the features of their owners."""
+    return np.hstack([states.T.astype(np.float32), features])
 
 
 def _rebuild_table(rows: OwnedRows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:

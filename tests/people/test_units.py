@@ -352,8 +352,8 @@ class TestHistories:
         assert "MINE" not in set(released["code"])
         assert released["cost"].max() <= 200
         model = units._models["visits"]
-        for name, column in zip(model.names, model.columns, strict=True):
-            assert not {"MINE", 77_777} & set(column.column.values.to_pylist()), name
+        for column in model.columns:
+            assert not {"MINE", 77_777} & set(column.column.values.to_pylist()), column.name
 
     def test_a_pair_that_one_unit_repeats_is_not_one_of_many(self):
         people, visits = with_pair_that_never_occurs()
