@@ -88,10 +88,8 @@ _INSIDE = Annotated[float, field_note("a number strictly between 0 and 1", gt=0,
 _WHOLE = [Annotated[int, field_note(f"a whole number >= {least}", ge=least)] for least in range(3)]
 _TEXT = Annotated[str, field_note("text", "put it in quotes", min_length=1)]
 _ONCE = {"uniqueItems": True}
-_NAMES = Annotated[
-    tuple[str, ...],
-    field_note("an array of column names", 'write for example ["age", "town"]', extra_json_schema=_ONCE),
-]
+_OF_COLUMNS = field_note("an array of column names", 'write for example ["age", "town"]', extra_json_schema=_ONCE)
+_NAMES = Annotated[tuple[str, ...], _OF_COLUMNS]
 _SOME_NAMES = Annotated[_NAMES, field_note(min_length=1)]
 _FREE = f"text without __, and none of {', '.join(_TAKEN)}"
 _NAME = Annotated[str, field_note(_FREE, "choose another", pattern=rf"^(?!({'|'.join(_TAKEN)})$)(?!.*__)[^\n]+$")]
@@ -115,6 +113,8 @@ _ISO = {"pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _DAY = Annotated[datetime.date, field_note("a date", "write it as 2026-01-31", extra_json_schema=_ISO)]
 _PLAIN = field_note("an array of texts, numbers or booleans", 'write for example ["low", "high"]', min_length=1)
 _SECRETS = Annotated[list[str | bool | int | float], _PLAIN]
+_GROUPS = Annotated[dict[str, _SECRETS], field_note("a table of lists", min_length=1)]
+_WORK = Annotated[float, field_note("a finite number >= 1", ge=1, le=LARGEST)]
 
 
 # A lift budget has one of these pairs of bounds.
@@ -130,6 +130,7 @@ def _times(must: str, advice: str, **range_: float) -> Any:
 
 _AT_MOST = _times("a number >= 1", _OPEN, ge=1)
 _AT_LEAST = _times("a number from 0 to 1", "0 lets a released value rule a sensitive value out", ge=0, le=1)
+_BY_VALUE = "or a table with a number for each value, where '*' stands for all others"
 _LIMITS = form(
     "limits",
     at_most=_key(_AT_MOST, example="at_most = 2 (times as likely; inf for no bound)"),
@@ -138,24 +139,12 @@ _LIMITS = form(
 _AVERAGE = {
     "lower": _key(_LEVEL, example="lower = 1.5 (nats; inf for no bound)"),
     "upper": _key(_LEVEL, example="upper = 0.5 (nats)"),
-    "limits": _maybe(
-        _LIMITS,
-        "Limits in addition to that on the average, in times as likely: numbers for all sensitive values, or tables "
-        "with a number for each.",
-    ),
+    "limits": _maybe(_LIMITS, "Further limits in times as likely: a number, or a table with a number for each value."),
 }
 _BOUNDS = {
     "lift": {
-        "at_most": _maybe(
-            _AT_MOST,
-            "Number of times as likely that a released value may at most make a sensitive value, or a table with a "
-            "number for each value; '*' stands for all others.",
-        ),
-        "at_least": _maybe(
-            _AT_LEAST,
-            "Number of times as likely that a released value must at least leave a sensitive value, or a table with a "
-            "number for each value; required with at_most.",
-        ),
+        "at_most": _maybe(_AT_MOST, f"Most times as likely that a release makes a sensitive value, {_BY_VALUE}."),
+        "at_least": _maybe(_AT_LEAST, f"Least times as likely, {_BY_VALUE}; required with at_most."),
         "lower": _maybe(_LEVEL, "Limit at_least in nats: -log(at_least); required with upper."),
         "upper": _maybe(_LEVEL, "Limit at_most in nats: log(at_most); required with lower."),
     },
@@ -191,56 +180,24 @@ _SETTINGS = {
     "smoothing": _maybe(NonNegative, "Number added to every cell of the counts, as a prior.", *_TUPLES),
     "n_classes": _maybe(_WHOLE[1], "Number of latent classes; by default it grows with the number of rows.", CLASSES),
     "rule": _maybe(Literal[_DESIGNS], "The rule that designs the channel on latent classes.", CLASSES),
-    "hierarchies": _maybe(
-        dict[str, _TEXT],
-        "File, by column, that lists each value with its ancestors, nearest first, separated by semicolons or commas; "
-        "the path is relative to this policy.",
-        CLASSES,
-    ),
-    "confidence": _maybe(
-        _INSIDE, "Hold the budget for every distribution in a confidence set of this level.", *_LIFT_FAMILY
-    ),
-    "secret_dp": _maybe(
-        _SECRET_DP,
-        "Differential privacy of each row's sensitive value, by noisy counts: { eps = 1.0, delta = 1e-6 }; with "
-        "latent-classes it needs confidence or kept columns; combinations of values allow no confidence with it.",
-        *_DESIGNS,
-        CLASSES,
-    ),
+    "hierarchies": _maybe(dict[str, _TEXT], "File of each column with lines as value;wider;widest.", CLASSES),
+    "confidence": _maybe(_INSIDE, "Confidence at which the limit holds for the population of the rows.", *_LIFT_FAMILY),
+    "secret_dp": _maybe(_SECRET_DP, "Differential privacy of the sensitive value of each row.", *_DESIGNS, CLASSES),
     "record_dp": _maybe(
-        _RECORD_DP,
-        "Differential privacy of whole rows: { eps = 1.0, values = {} }; needs confidence, and values or bins of each.",
-        CLASSES,
+        _RECORD_DP, "Differential privacy of whole rows; needs confidence, and values of each.", CLASSES
     ),
     "gap": _maybe(_POSITIVE, "Distance from the optimum that is good enough, in nats.", *_SEARCHES),
-    "effort": _maybe(
-        Annotated[float, field_note("a finite number >= 1", ge=1, le=LARGEST)],
-        "Units of work of the search; the same effort is the same work on every machine.",
-        *("subset-merging", CLASSES, *_SEARCHES),
-    ),
-    "side_columns": _maybe(
-        _SOME_NAMES,
-        "Public columns that a reader may know about a row; the limit also holds for readers who know any of them.",
-        "optimal-random-response",
-    ),
-    "time_limit": _maybe(
-        _POSITIVE,
-        "Seconds after which the search stops; verify then needs a receipt, because it cannot repeat the design.",
-        *_SEARCHES,
-    ),
+    "effort": _maybe(_WORK, "Units of work of the search.", "subset-merging", CLASSES, *_SEARCHES),
+    "side_columns": _maybe(_SOME_NAMES, "Public columns that a reader may know of a row.", "optimal-random-response"),
+    "time_limit": _maybe(_POSITIVE, "Seconds after which the search stops; verify then needs a receipt.", *_SEARCHES),
     "distance": _maybe(Literal["line", "circle", "hamming"], "Distance between public symbols.", "exponential-channel"),
-    "bounds": _maybe(
-        dict[str, _PAIR], "Bounds [low, high] of each public column, chosen from knowledge and not from the rows.", GRID
-    ),
+    "bounds": _maybe(dict[str, _PAIR], "Bounds [low, high] of each public column, not taken from the rows.", GRID),
     "step": _maybe(dict[str, _POSITIVE], "Distance between neighbouring grid points, by column.", GRID),
     "points": _maybe(_WHOLE[2], "Largest number of grid points within the bounds of a column without a step.", GRID),
     "reach": _maybe(NonNegative, "Width of the grid beyond the bounds, in standard deviations of the noise.", GRID),
     "method": _maybe(Literal["exact", "closed_form"], "Method of calibrating the noise to the capacity.", GRID),
 }
-_BINS = (
-    "Ascending edges of numbers or dates (one edge makes two bins), or a calendar unit of dates. List edges that were "
-    "taken from the rows under learned: the report then says so, and they cannot be used with confidence."
-)
+_BINS = "Ascending edges of numbers or dates, or a calendar unit; learned edges were taken from the rows."
 # [channel]: settings for releasing columns.public; or several [[channel]], each with public columns of its own.
 _CHANNEL = form(
     "channel",
@@ -259,10 +216,7 @@ _COLUMNS = form(
     public=_maybe(_SOME_NAMES, "Columns released together through one channel; omitted with [[channel]]."),
     keep=(_key(_NAMES, "Columns released unchanged; the limit covers what they reveal."), ()),
     drop=(_key(_NAMES, "Columns left out."), ()),
-    person=_maybe(
-        _TEXT,
-        'Column that identifies the person of a row, so that people are counted; "row" if each row is one person.',
-    ),
+    person=_maybe(_TEXT, 'Column that identifies the person of each row, or "row" if each row is one person.'),
     weights=_maybe(_TEXT, "Column with the weight of each row; it cannot be used with a confidence."),
     unit=_maybe(_TEXT, "Column that identifies units, such as people; the ledger records the releases of each unit."),
 )
@@ -297,25 +251,11 @@ DOCUMENT = form(
     audience=_one("Readers of the report.", "internal", "public"),
     missing=_one("Treatment of missing values: as a category of their own, or as an error.", "category", "error"),
     handle_unknown=_one("Treatment of symbols that were absent at fit.", "high_risk", "error"),
-    workers=_maybe(
-        _WHOLE[1], "Threads that read, count and draw; all cores by default. The output is the same for any number."
-    ),
+    workers=_maybe(_WHOLE[1], "Threads, all cores by default; the output is the same for any number."),
     source=_maybe(_SOURCE, "Format of a text file; settings that are left out are inferred from the file."),
-    types=(
-        _key(dict[str, _TYPE], "Type of a column: one of the words, or the format of its dates, as in %d.%m.%Y."),
-        {},
-    ),
-    join=(
-        _key(
-            dict[str, Annotated[dict[str, _SECRETS], field_note("a table of lists", min_length=1)]],
-            'Values of sensitive columns that count as one value, as race = { other = ["A", "B"] }.',
-        ),
-        {},
-    ),
-    receipt=_maybe(
-        _TEXT,
-        "File for the receipt that verify needs, in a folder that is not handed out; relative to this policy.",
-    ),
+    types=(_key(dict[str, _TYPE], "Type of a column: one of the words, or the format of its dates."), {}),
+    join=(_key(dict[str, _GROUPS], 'Values that count as one value, as race = { other = ["A", "B"] }.'), {}),
+    receipt=_maybe(_TEXT, "File for the receipt that verify needs, in a private folder; relative to this policy."),
     root=_maybe(_TEXT, "Table with one row for each unit, to which the rows of other tables belong."),
     table=(_key(list_form(_TABLE), "Tables whose rows belong to rows of the root or of another table."), []),
     ledger=_maybe(_TEXT, "File that records releases of the same rows or units; the path is relative to this policy."),

@@ -31,7 +31,7 @@ from sanitize.release.designer import refuse_noisy
 from sanitize.release.first_pass import RememberedPass
 from sanitize.release.layout import Layout
 from sanitize.release.recipes.secret_dp import SecretDP
-from sanitize.report import WHOLES, Section, claims, release_kind, render_template
+from sanitize.report import WHOLES, LeakageReport, Section, claims, release_kind, render_template
 from sanitize.tables.columns import factorize
 from sanitize.tables.files.open import attach_description, open_source
 from sanitize.tables.files.source import Source
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sanitize.policy._policy import Policy
     from sanitize.release.designer import Designer
     from sanitize.release.first_pass import TableCounter
-    from sanitize.report import LeakageReport, TradeoffCurve
+    from sanitize.report import TradeoffCurve
     from sanitize.tables.files.open import SourceLike
 
 
@@ -115,13 +115,14 @@ class Plan:
 
     def to_text(self, *, full: bool = True) -> str:
         """Return the recommendation, the report or its first lines, curves of all mechanisms, and proposed lines."""
-        first_curve = self.curves[0] if self.curves and self.report is not None else None
+        curve = None
+        if self.curves and self.report is not None:
+            curve = self.curves[0].to_text(chosen=None if self._chosen is None else self.curves[0][self._chosen])
         return render_template(
             "policy/plan.txt.jinja",
             plan=self,
             report=None if self.report is None else self.report.to_text(full=full),
-            curve=first_curve
-            and first_curve.to_text(chosen=None if self._chosen is None else first_curve[self._chosen]),
+            curve=curve,
             budgets=_budgets_section(self.curves) if len(self.curves) > 1 else None,
             lines=[(title, proposals_text(lines)) for _, title, lines in self._lines],
             fill=partial(fill, width=80, subsequent_indent="  "),

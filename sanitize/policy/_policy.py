@@ -60,7 +60,7 @@ _BUDGETS: dict[str, Any] = {
     "capacity": CapacityBudget,
 }
 # Keys whose values a policy takes unchanged from its text.
-_AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "predict", "title", "reason")
+_AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "root", "predict", "title", "reason")
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,10 @@ class PolicyBudget:
         """Return the budget with its bounds in nats, or only one of them, multiplied; limits by value do not change."""
         if by_value(self.build()) or "limits" in self.bounds:
             return self
-
-        def of(name: str, bound: float) -> float:
-            return bound**multiple if name in ("at_most", "at_least") else bound * multiple
-
-        changed = [key for key in self.bounds if key != "alpha" and only in (None, key)]
-        return replace(self, bounds={**self.bounds, **{key: of(key, self.bounds[key]) for key in changed}})
+        bounds = dict(self.bounds)
+        for key in (key for key in self.bounds if key != "alpha" and only in (None, key)):
+            bounds[key] = bounds[key] ** multiple if key in ("at_most", "at_least") else bounds[key] * multiple
+        return replace(self, bounds=bounds)
 
 
 @dataclass(frozen=True)
@@ -259,7 +257,9 @@ class Policy:
         document = fitting(DOCUMENT, _with_notions(values))
         check(document)
         columns, place = document.columns, Path(folder)
-        settings = {name: value for name in _AS_GIVEN if (value := getattr(document, name)) is not UNSET}
+        settings = {name: getattr(document, name) for name in _AS_GIVEN}
+        settings |= {name: getattr(columns, name) for name in ("keep", "drop", "person", "unit")}
+        settings |= {name: file and place / file for name in ("ledger", "receipt") if (file := getattr(document, name))}
         tables = {}
         if document.table:
             from sanitize.people import Child
@@ -271,18 +271,11 @@ class Policy:
             columns.sensitive,
             tuple(_channel(part, where, place, document.ledger) for where, part in channels_by_path(document).items()),
             _budget(document.budget),
-            columns.keep,
-            columns.drop,
-            ledger=place / document.ledger if document.ledger else None,
-            receipt=place / document.receipt if document.receipt else None,
-            person=columns.person or None,
-            unit=columns.unit or None,
-            root=document.root or None,
             tables=tables,
             date=document.date.isoformat() if document.date else None,
             description=_description(document),
             join={name: {new: tuple(values) for new, values in groups.items()} for name, groups in joins},
-            **settings,
+            **{name: value for name, value in settings.items() if value is not UNSET},
         )
 
     @property

@@ -78,12 +78,17 @@ class Proposal:
         """Key and value; commented out if the value is left open."""
         return f"{'# ' * self.is_open}{self.key} = {self.value}"
 
+    @property
+    def line(self) -> str:
+        """Line with the reason as a comment."""
+        return f"{self.assignment}  # {self.why}"
+
 
 def proposals_text(proposals: Sequence[Proposal]) -> str:
     """Write proposed lines under the headings of their tables."""
     lines = []
     for head in dict.fromkeys(proposal.head for proposal in proposals):
-        lines += [head, *(f"{line.assignment}  # {line.why}" for line in proposals if line.head == head)]
+        lines += [head, *(proposal.line for proposal in proposals if proposal.head == head)]
     return "\n".join(lines)
 
 

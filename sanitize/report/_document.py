@@ -100,9 +100,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         "verdict": declared | {"budget": verdict["budget"] and nameless(verdict["budget"])},
         "origin": origin and origin | {"table": None, "policy": None},
         "columns": {role: document["columns"][role] for role in ("sensitive", "released", "kept")},
-        "sections": [
-            _public_section(section) for section in document["sections"] if section["name"] in _PUBLIC_SECTIONS
-        ],
+        "sections": [_public_section(part) for part in document["sections"] if part["name"] in _PUBLIC_SECTIONS],
         "left_out": LEFT_OUT,
     }
     return with_headline(shown)
@@ -122,13 +120,8 @@ def _public_section(section: dict[str, Any]) -> dict[str, Any]:
 def release_note(report: Any) -> dict[str, Any]:
     """Note in a released file or frame: the public verdict, and the declared budget."""
     verdict, budget = publish(claims(report))["verdict"], report.budget
-    note = {
-        "sanitize": __version__,
-        "format": NOTE_FORMAT,
-        "mechanism": verdict["mechanism"],
-        "budget": _budget_code(budget),
-        "within_budget": verdict["ok"],
-    }
+    note = {"sanitize": __version__, "format": NOTE_FORMAT, "mechanism": verdict["mechanism"]}
+    note |= {"budget": _budget_code(budget), "within_budget": verdict["ok"]}
     return note if verdict["confidence"] is None else note | {"confidence": verdict["confidence"]}
 
 
@@ -220,19 +213,11 @@ def lift_map(
         order = sorted(map(int, riskiest), key=lambda y: rank.get(joint.public.label(y), n_symbols))
         labels = [joint.public.label(y) for y in order]
         rank.update(zip(labels, range(n_symbols), strict=False))
-        return {
-            "n_symbols": len(joint.public),
-            "symbols": labels,
-            "shares": joint.p_x[order].tolist(),
-            "log_lift": [list(map(exact, column)) for column in logs[frequent].T[order]],
-        }
+        rows, shares = [list(map(exact, column)) for column in logs[frequent].T[order]], joint.p_x[order].tolist()
+        return {"n_symbols": len(joint.public), "symbols": labels, "shares": shares, "log_lift": rows}
 
-    return {
-        "n_sensitive": len(before.p_s),
-        "prior": before.p_s[frequent].tolist(),
-        "before": side(before),
-        "after": side(after),
-    }
+    shares = before.p_s[frequent].tolist()
+    return {"n_sensitive": len(before.p_s), "prior": shares, "before": side(before), "after": side(after)}
 
 
 def margins(before: JointDistribution, after: JointDistribution) -> dict[str, Any]:
@@ -321,6 +306,7 @@ def to_document(
 def _undrawn_document(report: Any, n_symbols: int | None) -> dict[str, Any]:
     """Return the internal document without the values that only pictures show."""
     facts, is_single = report.facts, np.isclose(report._before.p_x * (report.n_rows or 0), 1.0, rtol=1e-6, atol=0.0)
+    keys = ("raw", "released", "state")
     judged = [finding.report_entry() for finding in report.findings if hasattr(finding, "report_entry")]
     document = claims(report) | {
         "measures": [_exact(vars(measure)) for measure in report.measures],
@@ -333,10 +319,7 @@ def _undrawn_document(report: Any, n_symbols: int | None) -> dict[str, Any]:
         "n_symbols": len(report.excess),
         "symbols": [_exact(row) for row in report._symbols(n_symbols)],
         # Cramér's V of each pair of related columns, in the table and in generated rows.
-        "pairs": [
-            {"columns": list(pair.columns), "raw": pair.raw, "released": pair.released, "state": pair.state}
-            for pair in report.pairs
-        ],
+        "pairs": [{"columns": list(pair.columns)} | {key: getattr(pair, key) for key in keys} for pair in report.pairs],
     }
     remaining = [note for note in facts.warnings if note != SEEDED_NOTE]  # the facts state them already
     judgement = judged[-1] if judged else None
@@ -346,6 +329,7 @@ def _undrawn_document(report: Any, n_symbols: int | None) -> dict[str, Any]:
 def claims(report: Any) -> dict[str, Any]:
     """Return the internal document without measures and symbols: verdict, facts, columns and sections."""
     facts = report.facts
+    few_rows = REPLACED_SHARE * (report.n_rows or math.inf)
     replaced = filter(None, [ReplacedValues.section(facts.replaced)])
     sections = (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections, *replaced)
     return {
@@ -386,9 +370,7 @@ def claims(report: Any) -> dict[str, Any]:
             "released": [name for name in report.public if not facts.parts or name not in facts.kept],
             "kept": list(facts.kept),
             "constant": list(report.verdict.constant),
-            "replaced": [
-                entry.column for entry in facts.replaced if entry.n_rows > REPLACED_SHARE * (report.n_rows or math.inf)
-            ],
+            "replaced": [one.column for one in facts.replaced if one.n_rows > few_rows],
             "binned": list(facts.binned),
         },
         "kept": [_exact(vars(column)) for column in report.kept],
@@ -401,16 +383,13 @@ def claims(report: Any) -> dict[str, Any]:
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
     """Sections of the report, one for each finding except a judgement, which has a field of its own."""
-    return tuple(
-        Section(
-            f"finding {number}",
-            getattr(finding, "title", "Tried on the release"),
-            f"{'. '.join(sentence.rstrip('.') for sentence in finding.summary)}.",
-            *getattr(finding, "table", ()),
-        )
-        for number, finding in enumerate(findings, 1)
-        if not hasattr(finding, "report_entry")
-    )
+    sections = []
+    for number, finding in enumerate(findings, 1):
+        if not hasattr(finding, "report_entry"):
+            words = f"{'. '.join(sentence.rstrip('.') for sentence in finding.summary)}."
+            title = getattr(finding, "title", "Tried on the release")
+            sections.append(Section(f"finding {number}", title, words, *getattr(finding, "table", ())))
+    return tuple(sections)
 
 
 def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:

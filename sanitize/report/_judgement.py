@@ -190,9 +190,8 @@ class ClaimVerdict:
     def sentence(self) -> str:
         """Return the verdict in one or two sentences."""
         words = _words()["claims"][self.claim]
-        text = words[self.verdict].format(
-            allowed=per_hundred(self.excess), sure=level(self.confidence), refuted=", ".join(self.refuted_by)
-        )
+        allowed, sure, refuted = per_hundred(self.excess), level(self.confidence), ", ".join(self.refuted_by)
+        text = words[self.verdict].format(allowed=allowed, sure=sure, refuted=refuted)
         if self.people_needed is None or self.verdict == "refuted":
             return str(text)
         needed = f"About {self.people_needed:,} people outside the data"
@@ -251,11 +250,9 @@ class Judgement(Told):
         if self.n_outsiders is None:
             return ()
         over = self.lift is not None and self.at_most is not None and self.lift > self.at_most
-        candidates = (
-            ClaimVerdict.from_results(claim, self.results, groups=over, excess=self.excess, confidence=self.confidence)
-            for claim in CLAIMS
-        )
-        return tuple(verdict for verdict in candidates if verdict.n_attacks)
+        limits: dict[str, Any] = {"groups": over, "excess": self.excess, "confidence": self.confidence}
+        verdicts = (ClaimVerdict.from_results(claim, self.results, **limits) for claim in CLAIMS)
+        return tuple(verdict for verdict in verdicts if verdict.n_attacks)
 
     @property
     def promised(self) -> Verdict | None:
@@ -301,9 +298,8 @@ class Judgement(Told):
     @property
     def summary(self) -> tuple[str, ...]:
         """Sentences that state the result and name no value."""
-        return tuple(verdict.headline for verdict in self.verdicts) or (
-            f"{self.headline}: {_words()['alone'].rstrip('.')}",
-        )
+        alone = f"{self.headline}: {_words()['alone'].rstrip('.')}"
+        return tuple(verdict.headline for verdict in self.verdicts) or (alone,)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -334,10 +330,8 @@ class Judgement(Told):
     def _table(self) -> list[str]:
         """Table of attacks with figures per 100: people in the data, people outside it, and the difference."""
         if self.n_outsiders is None:
-            return [
-                "Out of 100".ljust(32) + "in the data",
-                *(f"{clip(result.title, 30):<32}{per_hundred(result.people):>11}" for result in self.results),
-            ]
+            lines = [f"{clip(result.title, 30):<32}{per_hundred(result.people):>11}" for result in self.results]
+            return ["Out of 100".ljust(32) + "in the data", *lines]
         marks = {"more": "x", "a little more": "!", "no more": " ", "open": "?"}
         lines = ["  Out of 100".ljust(32) + "in the data  outside it  how much more"]
         for result in self.results:

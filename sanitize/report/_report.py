@@ -420,16 +420,12 @@ class LeakageReport(ReportViews):
         after = self._after
         top, bottom = max_log_lift(after), min_log_lift(after)
         order = np.lexsort((-np.maximum(top, -bottom), -self.excess))
-        return [
-            {
-                "symbol": after.public.label(int(y)),
-                "probability": float(after.p_x[y]),
-                "max_log_lift": float(top[y]),
-                "min_log_lift": float(bottom[y]),
-                "excess": float(self.excess[y]) if self.budget is not None else None,
-            }
+        figures = {"probability": after.p_x, "max_log_lift": top, "min_log_lift": bottom, "excess": self.excess}
+        rows = [
+            {"symbol": after.public.label(int(y))} | {name: float(values[y]) for name, values in figures.items()}
             for y in order[:n]
         ]
+        return rows if self.budget is not None else [row | {"excess": None} for row in rows]
 
     def _columns(self) -> list[dict[str, str]]:
         kept = self.facts.kept
