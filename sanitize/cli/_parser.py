@@ -48,9 +48,8 @@ def bins(text: str) -> tuple[str, list[float] | list[str] | str]:
         return column, edges
     if equals and column and (len(values) > 1 or edges[:1].isdigit() or isinstance(values[0], float)):
         return column, values
-    raise argparse.ArgumentTypeError(
-        "takes COLUMN=EDGE,EDGE,..., as in age=18,30,45,65, or the calendar unit of dates, as in born=year"
-    )
+    words = "takes COLUMN=EDGE,EDGE,..., as in age=18,30,45,65, or the calendar unit of dates, as in born=year"
+    raise argparse.ArgumentTypeError(words)
 
 
 def level(text: str) -> float:
@@ -110,10 +109,8 @@ def make_parser() -> OneLineParser:
         for group in command.get("uses", ()):
             subparser.take(groups[group])
         subparser.take({"-v --verbose": {"action": "store_true", "help": "traceback when something fails"}})
-        options = command.get("options", {})
-        subparser.take(
-            {flags: groups[option][flags] if isinstance(option, str) else option for flags, option in options.items()}
-        )
+        for flags, option in command.get("options", {}).items():
+            subparser.take({flags: groups[option][flags] if isinstance(option, str) else option})
         check = _CHECKS.get(name, lambda _: None)
         subparser.set_defaults(run=getattr(commands, name), check=check, parser=subparser, policy=None)
     return parser

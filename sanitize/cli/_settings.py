@@ -96,18 +96,10 @@ def resolve_policy(args: argparse.Namespace) -> Policy:
     if keep and mechanism == CLASSES:
         raise InvalidParameter(f"{mechanism} releases a whole table, so -k does not apply; list all columns with -x")
     channel = PolicyChannel("release", public, mechanism, dict(getattr(args, "bins", None) or []), settings)
-    return Policy(
-        tuple(args.sensitive),
-        (channel,) if public else (),
-        _budget(args, mechanism) if "eps" in args else PolicyBudget("lift", {}),
-        keep,
-        rows=getattr(args, "rows", None) or "shuffle",
-        description=input_description(args),
-        ledger=getattr(args, "ledger", None),
-        person=getattr(args, "person", None),
-        unit=unit,
-        **overrides,
-    )
+    budget = _budget(args, mechanism) if "eps" in args else PolicyBudget("lift", {})
+    overrides |= {name: getattr(args, name, None) for name in ("ledger", "person", "unit")}
+    overrides |= {"rows": getattr(args, "rows", None) or "shuffle", "description": input_description(args)}
+    return Policy(tuple(args.sensitive), (channel,) if public else (), budget, keep, **overrides)
 
 
 def input_description(args: argparse.Namespace) -> TableDescription:

@@ -146,14 +146,10 @@ class Entry:
     def form(self) -> _EntryForm:
         """Return the entry in the form of the file."""
         layout = self.layout
-        bins = {  # bins of dates are stored as declared, others with their symbols
-            name: column_bins
-            if isinstance(column_bins, (DateBins, Joined))
-            else _RecordedBins(
-                column_bins.column, column_bins.edges, learned=False, whole=False, symbols=column_bins.labels
-            )
-            for name, column_bins in layout.bins.items()
-        }
+        bins = dict[str, Any](layout.bins)
+        for name, cuts in layout.bins.items():
+            if not isinstance(cuts, (DateBins, Joined)):  # bins of dates are stored as declared, others with symbols
+                bins[name] = _RecordedBins(cuts.column, cuts.edges, learned=False, whole=False, symbols=cuts.labels)
         columns = layout.sensitive, layout.read, layout_classes(layout), bins, self.channel.form()
         return _EntryForm(self.number, *columns, self.fallback, self.digest, self.key, self.receipt)
 

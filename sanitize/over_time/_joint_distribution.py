@@ -232,10 +232,8 @@ def _measure(
     if level:
         # The other releases multiply every P(y|s) by at most e**±level relative to P(y).
         budget = type(budget)(**{side: max(bound - level, 0.0) for side, bound in _sides(budget).items()})
-        notes = (
-            "the releases have too many combinations of symbols to be measured together: those with a finite local DP "
-            f"of X count with the sum of their levels, {level:.6g} nats, and the others against the rest of the budget",
-        )
+        words = f"count with the sum of their levels, {level:.6g} nats, and the others against the rest of the budget"
+        notes = (f"too many combinations of symbols to measure together: releases with a finite local DP of X {words}",)
     facts = ReleaseFacts(mechanism=LEDGER, warnings=notes, recorded=n)
     return LeakageReport.measure(distribution, channel, budget, facts=facts)
 

@@ -132,9 +132,8 @@ def _record_turn(book: UnitBook, units: Codes, blocks: Codes, printed: Codes, er
     if not len(served):
         return book.__replace__(said=samples, shares=shares)
     width, n_old, served_units = int(blocks.max()) + 1, len(book.sizes), units[served]
-    pairs, pair_places, n_units = np.unique(
-        book.group[served_units] * width + blocks[served], return_inverse=True, return_counts=True
-    )
+    keys = book.group[served_units] * width + blocks[served]
+    pairs, pair_places, n_units = np.unique(keys, return_inverse=True, return_counts=True)
     old = pairs // width
     is_new = (n_units < np.bincount(book.group)[old]) | (pairs < width)
     number, n_new = np.where(is_new, n_old - 1 + np.cumsum(is_new), old), int(is_new.sum())
@@ -165,9 +164,8 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     if set(layout.sensitive) == set(layout.read):
         raise LedgerError("a release by unit needs sensitive columns; name them in the sanitizer")
     if book.unit in (*layout.sensitive, *layout.read):
-        raise ColumnError(
-            f"the unit column {book.unit!r} must be neither sensitive nor public; name another", book.unit
-        )
+        words = "must be neither sensitive nor public; name another"
+        raise ColumnError(f"the unit column {book.unit!r} {words}", book.unit)
     if book.sensitive and set(book.sensitive) != set(layout.sensitive):
         raise LedgerError("the ledger is about other sensitive columns; keep one ledger for each set of them")
     columns = layout.columns(table)
@@ -186,14 +184,11 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     is_known = unit_places >= 0
     mixed += int((book.secret[unit_places[is_known]] != unit_secrets[is_known]).sum())
     if mixed:
-        words = (
-            f"here or earlier ({mixed} times); give all its rows one value, such as whether it ever had the diagnosis"
-        )
+        words = f"here or earlier ({mixed} times); give all rows of a unit one value, as whether it ever was ill"
         raise LedgerError(f"a unit has several sensitive values, {words}")
     if not book.releases:
-        sizes, chosen = (
-            np.bincount(s, minlength=len(secrets)) for s in (unit_secrets, unit_secrets[is_design_unit(digests)])
-        )
+        groups = unit_secrets, unit_secrets[is_design_unit(digests)]
+        sizes, chosen = (np.bincount(group, minlength=len(secrets)) for group in groups)
         book = book.__replace__(sensitive=names, secrets=secrets, sizes=sizes[None, :], chosen=chosen)
     unit_places[~is_known] = len(book.units) + np.arange(int((~is_known).sum()))
     return book.with_units(digests[~is_known], unit_secrets[~is_known]), unit_places[unit], int((~is_known).sum())

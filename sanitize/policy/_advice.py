@@ -115,11 +115,6 @@ class Drafts:
             return ()
         return tuple(name for name in family if name != self.mechanism and self._is_quick(name))
 
-    def rank(self, name: str) -> int:
-        """Position of a mechanism in the order from simple to complex."""
-        simple = [*(kind.name.replace(" ", "-") for kind in KINDS), CLASSES]
-        return simple.index(name) if name in simple else len(simple)
-
     @property
     def has_curves(self) -> bool:
         """True if other budgets are tried, which takes too long for some classes, joint releases and responses."""
@@ -215,8 +210,10 @@ class Drafts:
             # The policy's own certified design replaces that of the choice unless it keeps less.
             is_own = own.summary.get(compared.score, -math.inf) >= compared.taken.summary[compared.score]
             reports = self.compared | ({self.mechanism: own} if is_own else {})
-        ordered = sorted(reports.items(), key=lambda item: self.rank(item[0]))
-        return Choice({name.replace("-", " "): report for name, report in ordered}, self.mechanism.replace("-", " "))
+        names = [*(kind.name for kind in KINDS), CLASSES.replace("-", " ")]  # from simple to complex
+        named = {name.replace("-", " "): report for name, report in reports.items()}
+        ordered = sorted(named, key=lambda name: names.index(name) if name in names else len(names))
+        return Choice({name: named[name] for name in ordered}, self.mechanism.replace("-", " "))
 
     def better_lines(self) -> tuple[Proposal, ...]:
         """Lines that set a mechanism, or a tighter budget, that keeps more within the policy's budget."""

@@ -69,6 +69,14 @@ _REASONS = {
 }
 
 
+# Advice for some of these reasons.
+_ADVICE = {
+    "secret": "join the rare values of the sensitive columns, under [join] in the policy, or drop their rows",
+    "secrets": "cut {} into a few bins under [channel.bins], or join its values under [join]",
+    "combinations": "leave out {} or other columns, or cut numbers with bins",
+}
+
+
 class Lack(Declared, frozen=True):
     """Reason why almost nothing is kept, if known: too few rows in total or of a rare value, or the limit.
 
@@ -89,13 +97,8 @@ class Lack(Declared, frozen=True):
     @property
     def advice(self) -> str:
         """Advice for getting a useful release."""
-        advice = {
-            "secret": "join the rare values of the sensitive columns, under [join] in the policy, or drop their rows",
-            "secrets": f"cut {self.column!r} into a few bins under [channel.bins], or join its values under [join]",
-            "combinations": f"leave out {self.column!r} or other columns, or cut numbers with bins",
-        }.get(self.reason)
-        if advice is not None:
-            return f"{advice}; `sanitize plan` tries what would help"
+        if self.reason in _ADVICE:
+            return f"{_ADVICE[self.reason].format(repr(self.column))}; `sanitize plan` tries what would help"
         more = "" if self.reason == "limit" else "more rows, "
         return f"take {more}a looser limit, fewer or coarser public columns, or another mechanism"
 
@@ -108,10 +111,8 @@ def report_state(*, ok: bool, has_budget: bool, confidence: float | None, is_con
     """
     if is_constant and has_budget:
         return "nothing"
-    if not ok:
-        return "refused"
-    if not has_budget:
-        return "audit"
+    if not ok or not has_budget:
+        return "audit" if ok else "refused"
     return "rows" if confidence is None else "source"
 
 
@@ -263,14 +264,14 @@ def short(state: State, *, useless: bool) -> str:
 def sign_answer(document: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
     """Answer whether to sign an internal report, and each condition of a yes with its reason; none after a no."""
     verdict = document["verdict"]
-    if verdict["state"] == "refused":
-        return "No: hand nothing out.", []
-    if verdict["state"] == "nothing":
-        return "No: there is nothing to protect, so that the limit means nothing.", []
-    if verdict["state"] == "audit":
-        return "There is nothing to sign: no limit was set, so that nothing is claimed.", []
-    if verdict["seeded"]:
-        return "No: the random changes come from a seed, and whoever guesses it can undo them.", []
+    no = {
+        "refused": "No: hand nothing out.",
+        "nothing": "No: there is nothing to protect, so that the limit means nothing.",
+        "audit": "There is nothing to sign: no limit was set, so that nothing is claimed.",
+    }.get(verdict["state"])
+    no = no or (verdict["seeded"] and "No: the random changes come from a seed, and whoever guesses it can undo them.")
+    if no:
+        return no, []
     answer = "Yes, if each of these is true; if one is not, the answer is no."
     if verdict["useless"] and not synthetic(document):
         answer = "Only if so little is worth releasing, and if each of these is true."

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-import msgspec
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -28,7 +27,6 @@ from sanitize.auditing.attack._search import Search, _distances
 from sanitize.auditing.attack._simultaneous import compare
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseRefuted
 from sanitize.report import AttackResult
-from sanitize.report._judgement_form import JUDGEMENT
 from sanitize.tables.frame import Table, stack_rows
 
 SHARES = ("Copies", "Copies of one person", "Linkability", "The rest of a record")
@@ -832,25 +830,6 @@ def test_json_and_page_say_what_the_text_says(tmp_path):
     assert "<script" not in page
 
 
-def judgement_schema() -> dict:
-    """The schema as the form of a judgement has it: the file ``judgement.schema.json``."""
-    forms = msgspec.json.schema_components([JUDGEMENT], ref_template="#/$defs/{name}")[1]
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "sanitize/judgement/1",
-        "title": "Judgement of sanitize",
-        "description": "Results of attacks on a released file, with two verdicts. For the owner of the table only.",
-    }
-    document = forms.pop("judgement")
-    del document["title"]
-    return {**head, **document, "$defs": forms}
-
-
-def test_the_schema_on_disk_is_made_from_the_form():
-    # To write it again: SCHEMA.write_text(json.dumps(judgement_schema(), indent=1) + "\n").
-    assert SCHEMA.read_text(encoding="utf-8") == json.dumps(judgement_schema(), indent=1) + "\n"
-
-
 def test_every_judgement_fits_the_schema():
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
@@ -866,6 +845,17 @@ def test_every_judgement_fits_the_schema():
     wrong = json.loads(judgement.to_json())
     wrong["attacks"][0]["status"] = "fine"
     assert not Draft202012Validator(schema).is_valid(wrong)
+    # The schema has every key, and no other.
+    right = json.loads(judgement.to_json())
+    for place, entry in enumerate((right, right["attacks"][0], right["verdicts"][0])):
+        for key in (*entry, "other"):
+            wrong = json.loads(judgement.to_json())
+            part = (wrong, wrong["attacks"][0], wrong["verdicts"][0])[place]
+            if key == "other":
+                part[key] = 1
+            else:
+                del part[key]
+            assert not Draft202012Validator(schema).is_valid(wrong), key
 
 
 def test_a_page_escapes_names_of_columns():
