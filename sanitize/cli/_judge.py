@@ -54,7 +54,7 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
 def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
     """Attack a second release of the same design, if asked to; refuse the release if a promise is refuted.
 
-    It is not promised that nobody can tell who is in the data: such findings are in the report, and the release is
+    The release does not promise to hide who is in the data: such findings are in the report, and the release is
     written.
 
     Raises

@@ -100,7 +100,7 @@ def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
     if isinstance(error, UnicodeError):
         return USAGE, f"a name or text that was given is not valid UTF-8 ({kind}); write it in UTF-8"
     if type(error).__module__.startswith("pyarrow"):
-        return INPUT, f"the input holds something that Arrow cannot handle ({kind}); run again with -v to see where"
+        return INPUT, f"the input contains something that Arrow cannot handle ({kind}); run again with -v to see where"
     return INTERNAL, f"internal error ({kind}); run again with -v and report it"
 
 

@@ -98,7 +98,8 @@ class Sources:
 
     Attributes
     ----------
-    group, block : ndarray of int, shape (n_units,)
+    block : ndarray of int, shape (n_units,)
+        Block of the unit; 0 if the release shows nothing new about the unit.
     number : ndarray of int, shape (n_units,)
         Number of the unit's group and block.
     symbol : ndarray of int, shape (n_units,)
@@ -108,7 +109,6 @@ class Sources:
         Number of these symbols.
     """
 
-    group: Codes
     block: Codes
     number: Codes
     symbol: NDArray[np.int32]
@@ -120,7 +120,7 @@ class Sources:
         """Make the choice from the groups and blocks of units; ``earlier_symbols`` has a row for each group."""
         _, number = np.unique(group * (int(block.max()) + 1) + block, return_inverse=True)
         first = -np.sort(-earlier_symbols, axis=1)
-        return cls(group, block, number, symbol, first[group], np.count_nonzero(first >= 0, axis=1)[group])
+        return cls(block, number, symbol, first[group], np.count_nonzero(first >= 0, axis=1)[group])
 
     def draw(self, random_words: NDArray[np.uint64]) -> Codes:
         """Draw the symbol of each unit, by a random word each; -1 if there is none."""

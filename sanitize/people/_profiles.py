@@ -290,7 +290,7 @@ class _Groups:
             words = ", ".join(("share", "count", "first", "last", "mean", *_REDUCED))
             raise InvalidParameter(f"summaries of {name!r} must be some of {words}, got {what!r}")
         if not is_ordered(column.type, name):
-            raise ColumnError(f"column {name!r} holds no numbers, so it has no {what}; ask for its share", name)
+            raise ColumnError(f"column {name!r} has no numbers, and therefore no {what}; ask for its share", name)
         numbers, missing = as_ordered(column, name)
         present, group = numbers[~missing], self.of_row[~missing]
         rows = np.bincount(group, minlength=self.n)
@@ -389,7 +389,7 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
     """Read the rows of a table, by owner and in order."""
     native = child.select_columns(table.to_arrow(), name, key)
     if not len(native):
-        raise ColumnError(f"table {name!r} holds no rows, so there is nothing to learn; leave it out")
+        raise ColumnError(f"table {name!r} has no rows to learn from; leave the table out")
     owner = row_owners(native, key, above.keys)
     if lost := int((owner == UNSEEN).sum()):
         words = f"keys that table {above.name!r} does not have ({lost} rows); leave these rows out, or empty their keys"
@@ -398,7 +398,7 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
     n = len(above.owner)
     owner[nobody] = n + np.arange(len(nobody))
     if child.order is not None and not is_ordered(native[child.order].type, child.order):
-        raise ColumnError(f"column {child.order!r} of table {name!r} must hold numbers, dates or times", child.order)
+        raise ColumnError(f"column {child.order!r} of table {name!r} must contain numbers, dates or times", child.order)
     order = sort_rows(native, owner, child.order)
     native = native.take(pa.array(order))
     row_keys = np.arange(len(native))

@@ -359,10 +359,9 @@ def _check_bounds(where: str, budget: Any) -> None:
     if all(keys_by_unit):
         units = " or ".join(f"{' and '.join(pair)} ({unit})" for pair, unit in PAIRS.items())
         raise wrong_table(f"{where}.{keys_by_unit[1][0]}", f"write {units}, not both")
-    for pair, keys in zip(PAIRS, keys_by_unit, strict=True):
-        for key in pair:
-            if key not in keys and (keys or not any(keys_by_unit)):
-                raise missing(f"{where}.{key}", f"{key} = {examples[key]}")
+    pair, keys = max(zip(PAIRS, keys_by_unit, strict=True), key=lambda unit: len(unit[1]))
+    if absent := next((key for key in pair if key not in keys), None):
+        raise missing(f"{where}.{absent}", f"{absent} = {examples[absent]}")
 
 
 def _check_several(channels: list[Any]) -> None:

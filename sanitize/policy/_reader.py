@@ -40,7 +40,7 @@ def check_shape(text: str) -> None:
         if depth > NESTING:
             raise Misshapen(f"arrays and tables are nested more than {NESTING} deep; flatten them")
     if any(piece.count(".") >= NESTING for piece in re.split(r"[,\[\]{}=\n]", bare)):
-        raise Misshapen(f"a key has more than {NESTING} parts; quote a name that holds dots")
+        raise Misshapen(f"a key has more than {NESTING} parts; quote a name that contains dots")
 
 
 def fitting(form: type[T], values: Any, where: str = "") -> T:

@@ -52,8 +52,8 @@ class AttackResult:
     claim : {"promised", "membership"}
         Verdict to which the attack belongs.
     figure : {"ranking", "share", "secret"}
-        Kind of figure: the chance of telling a person in the data from a person outside, a share of the people, or the
-        chance of ranking a sensitive value right. Guessing gives 0.5 for a ranking and a secret.
+        Kind of figure: the chance of distinguishing a person in the data from one outside, a share of the people, or
+        the chance of ranking a sensitive value right. Guessing gives 0.5 for a ranking and a secret.
     people, outsiders : float, float or None
         The figure for people in the data, and for people outside it.
     interval : tuple of float, or None
@@ -261,7 +261,7 @@ class Judgement(Told):
 
     @property
     def membership(self) -> Verdict | None:
-        """Verdict on membership: whether attackers can tell who is in the data, which is not promised to be hidden."""
+        """Verdict on membership: whether attackers find out who is in the data, which no release promises to hide."""
         return next((verdict.verdict for verdict in self.verdicts if verdict.claim == "membership"), None)
 
     @property

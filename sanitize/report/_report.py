@@ -40,7 +40,7 @@ from sanitize.report._verdict import (
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -255,7 +255,12 @@ class LeakageReport(ReportViews):
         n_cells = len(column_sets) * joint.pmf.size * ReducedChannel.from_channel(channel).most_symbols
         if not column_sets or n_cells > _SIDE_CELLS:
             return self
-        lines = [_side_line(columns, *side_lifts(joint, channel, columns)) for columns in column_sets]
+        lines: list[tuple[str, float, float, str]] = []
+        for columns in column_sets:
+            lifts, shares = side_lifts(joint, channel, columns)
+            most, share = float(lifts.max()), float(shares[lifts.argmax()])
+            chances = f"from {percent_down(share)} to {percent_up(share * most)}"
+            lines.append((", ".join(columns), float(lifts.min()), most, chances))
         side = " or ".join(("none of them", *self.facts.side_columns))
         words = (
             "For readers who know these columns of a row, a sensitive value becomes so many times as likely. The "
@@ -465,16 +470,6 @@ class LeakageReport(ReportViews):
 
 # Keyed by object identity, because frames are not hashable; an entry is removed with its frame.
 _KEPT: dict[int, LeakageReport] = {}
-
-
-def _side_line(
-    names: Sequence[str], lifts: NDArray[np.float64], shares: NDArray[np.float64]
-) -> tuple[str, float, float, str]:
-    """Columns that a reader knows, smallest and largest lift, and words on the chances at the largest lift."""
-    place = int(lifts.argmax())
-    before, after = float(shares[place]), float(shares[place] * lifts[place])
-    chances = f"from {percent_down(before)} to {percent_up(after)}"
-    return ", ".join(names), float(lifts.min()), float(lifts[place]), chances
 
 
 def attach_report(frame: Any, report: LeakageReport) -> Any:

@@ -176,7 +176,7 @@ class SavedReport(ReportViews):
     def from_json(cls, text: str | bytes) -> SavedReport:
         """Read a report from text that `to_json` returned.
 
-        The saved report has every view of a report, but cannot be measured again, because it holds figures and not the
+        The saved report has every view of a report, but cannot be measured again, because it has figures and not the
         distribution.
 
         Raises

@@ -247,7 +247,7 @@ class Verdict:
 
     @classmethod
     def from_report(cls, report: Any) -> Verdict:
-        """Judge the measures of a `LeakageReport`, which then holds this verdict."""
+        """Judge the measures of a `LeakageReport`."""
         excess, budget, sensitive = _excess(report), report.budget, report._before.sensitive
         columns = zip(sensitive.columns, sensitive.codes.T, strict=True)
         constant = tuple(name for name, codes in columns if (codes == codes[0]).all())

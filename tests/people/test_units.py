@@ -530,7 +530,7 @@ class TestRefused:
 
     def test_a_table_without_rows(self):
         tables = hospital(1200)
-        with pytest.raises(ColumnError, match="'items' holds no rows"):
+        with pytest.raises(ColumnError, match="'items' has no rows"):
             release_of().fit(tables | {"items": tables["items"][:0]})
 
     def test_a_secret_that_is_not_the_units_own(self):
@@ -558,9 +558,9 @@ class TestRefused:
         tables = hospital(1200)
         with pytest.raises(InvalidParameter, match="summaries of 'cost' must be some of"):
             release_of(children={"visits": Child(summaries={"cost": ["median"]})}).profiles(tables)
-        with pytest.raises(ColumnError, match="'code' holds no numbers"):
+        with pytest.raises(ColumnError, match="'code' has no numbers"):
             release_of(children={"visits": Child(summaries={"code": ["mean"]})}).profiles(tables)
-        with pytest.raises(ColumnError, match="'code' of table 'visits' must hold numbers"):
+        with pytest.raises(ColumnError, match="'code' of table 'visits' must contain numbers"):
             release_of(children={"visits": Child(order="code")}).profiles(tables)
 
 
