@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -193,11 +193,6 @@ class Book:
         """Make a book without releases."""
         check_ledger_budget(budget, "a ledger")
         return cls(budget, os.urandom(32))
-
-    def drop_entry(self, number: str) -> Book:
-        """Return the book without one entry."""
-        left = tuple(entry for entry in self.entries if entry.number != number)
-        return replace(self, entries=left, n_rows=self.n_rows if left else None, together=None)
 
     @classmethod
     def read(cls, path: Path) -> Book:

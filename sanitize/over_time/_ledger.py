@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,7 +199,9 @@ class Ledger:
 
     def _drop_entry(self, number: str) -> None:
         with hold_lock(self.path):
-            Book.read(self.path).drop_entry(number).write(self.path)
+            book = Book.read(self.path)
+            left = tuple(entry for entry in book.entries if entry.number != number)
+            replace(book, entries=left, n_rows=book.n_rows if left else None, together=None).write(self.path)
 
     def _spend(
         self, rows: Any, sanitizer: Designer, key: Randomness, receipt: str | None = None

@@ -391,9 +391,8 @@ class UnitRelease:
     def _make_report(self, lines: list[Line], history: UnitReport | None) -> LeakageReport:
         """Make the report of the design, with the limit on whole units and the leakage of all releases about them."""
         report = self._designer.report_
-        whom = (
-            f"Whole units are released, named by {self.key!r}: all rows of one are written from one symbol of its own."
-        )
+        words = "all rows of one are written from one symbol of its own."
+        whom = f"Whole units are released, named by {self.key!r}: {words}"
         words = (
             f"Each row that this report counts is a unit, named by {self.key!r}. It has one symbol, drawn once, and "
             "all of its rows in all tables are written from it: a whole history reveals no more about the sensitive "

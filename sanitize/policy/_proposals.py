@@ -154,7 +154,7 @@ def propose_bins(survey: ColumnSurvey, *, is_sure: bool, n_bins: int = N_BINS) -
     """Line that cuts a column into about ``n_bins`` bins; under a confidence, an example for the owner to adapt."""
     is_date = survey.kind == "date"
     count_words = f"{_count(survey.n_values)} different {'dates or times' if is_date else 'numbers'}"
-    cuts: Any = (survey.step if is_date else None) or survey.edges(n_bins)
+    cuts: Any = survey.step or survey.edges(n_bins)
     if is_sure:
         why = f"{count_words}; choose from knowledge: with bins taken from these rows, confidence would claim too much"
         shown = '"year"' if is_date else "[low, ..., high]"

@@ -283,28 +283,25 @@ def sign_answer(document: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
 def _suits(document: dict[str, Any]) -> tuple[str, str]:
     if synthetic(document):
         return "The level of differential privacy suits the harm", "The section on private rows states it."
-    return (
-        "The limit suits the harm",
-        "Nobody is harmed if a sensitive value looks as likely, or as unlikely, as the example says the limit allows.",
-    )
+    words = "Nobody is harmed if a sensitive value looks as likely, or as unlikely, as the example says the limit"
+    return "The limit suits the harm", f"{words} allows."
 
 
 def _covers(document: dict[str, Any]) -> tuple[str, str]:
     verdict = document["verdict"]
     if verdict["state"] == "source":
         values = " or if the population has values that no row has," if _worst(document) else ""
-        return (
-            "The rows are a random sample of the people whom the limit is for",
-            "All these people are the population. The table does not show how its rows were chosen: ask who collected "
-            f"them. If they were chosen otherwise,{values} the limit may be exceeded there.",
+        words = (
+            "All these people are the population. The table does not show how its rows were chosen: ask who collected"
         )
+        words += f" them. If they were chosen otherwise,{values} the limit may be exceeded there."
+        return "The rows are a random sample of the people whom the limit is for", words
     if not verdict["counted"]:
         return "The distribution is as stated", "No rows were counted, and if the truth differs, so do all figures."
-    return (
-        "These rows are everybody whom the limit is for",
-        "If they are a sample of more people (a population), release anew with a confidence: with 0.95 the limit holds "
-        "for all those people, 95 % sure.",
+    words = (
+        "If they are a sample of more people (a population), release anew with a confidence: with 0.95 the limit holds"
     )
+    return "These rows are everybody whom the limit is for", f"{words} for all those people, 95 % sure."
 
 
 def _knows_more(document: dict[str, Any]) -> tuple[str, str] | None:
@@ -342,10 +339,8 @@ def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
     """Condition that attacks find little, if none was tried; None if one was, or if all rows are private."""
     if document.get("judgement") or synthetic(document):
         return None
-    return (
-        "Attacks on people find no more than is acceptable",
-        "None was tried on this file: release anew with --judge, and hand out the file that this writes.",
-    )
+    words = "None was tried on this file: release anew with --judge, and hand out the file that this writes."
+    return "Attacks on people find no more than is acceptable", words
 
 
 def _suffices(document: dict[str, Any]) -> tuple[str, str]:
