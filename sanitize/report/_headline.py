@@ -291,17 +291,13 @@ def _covers(document: dict[str, Any]) -> tuple[str, str]:
     verdict = document["verdict"]
     if verdict["state"] == "source":
         values = " or if the population has values that no row has," if _worst(document) else ""
-        words = (
-            "All these people are the population. The table does not show how its rows were chosen: ask who collected"
-        )
-        words += f" them. If they were chosen otherwise,{values} the limit may be exceeded there."
+        words = "All these people are the population. The table does not show how its rows were chosen: ask who "
+        words += f"collected them. If they were chosen otherwise,{values} the limit may be exceeded there."
         return "The rows are a random sample of the people whom the limit is for", words
     if not verdict["counted"]:
         return "The distribution is as stated", "No rows were counted, and if the truth differs, so do all figures."
-    words = (
-        "If they are a sample of more people (a population), release anew with a confidence: with 0.95 the limit holds"
-    )
-    return "These rows are everybody whom the limit is for", f"{words} for all those people, 95 % sure."
+    words = "If they are a sample of more people (a population), release anew with a confidence: with 0.95 the"
+    return "These rows are everybody whom the limit is for", f"{words} limit holds for all those people, 95 % sure."
 
 
 def _knows_more(document: dict[str, Any]) -> tuple[str, str] | None:
