@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from sanitize.report._facts import Finding, PartLeakage
 
 Audience = Literal["internal", "public"]
-# Most columns that a warning names one by one.
-_MOST_NAMES, _NAME_CELLS = 5, 40
+# Most characters of a column's name in a sentence.
+_NAME_CELLS = 40
 # Schema of the note in released files and frames.
 NOTE_FORMAT = 1
 # Longest name of a budget: users may define their own.
@@ -157,14 +157,14 @@ def grave(document: dict[str, Any]) -> list[str]:
     columns, warnings = document["columns"], []
     exposed = [name for name in columns["kept"] if name in columns["sensitive"]]
     if exposed:
-        warnings.append(f"a sensitive column would be released as it is: {_column_list(exposed)}")
+        warnings.append(f"a sensitive column would be released as it is: {column_list(exposed)}")
     if document["verdict"]["seeded"]:
         warnings.append("seeded, not for release: anyone who guesses the seed can remove the noise")
     if columns["constant"]:
-        names = _column_list(columns["constant"])
+        names = column_list(columns["constant"])
         warnings.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
     if columns["replaced"]:
-        names = _column_list(columns["replaced"])
+        names = column_list(columns["replaced"])
         rows = f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}"
         warnings.append(f"{rows}: theirs is rare or outside the edges; cut or join values, or leave columns out")
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
@@ -181,14 +181,14 @@ def grave(document: dict[str, Any]) -> list[str]:
             unlinked = "generated rows follow the model of the whole table, and no single row of it"
             warnings.append(f"{unlinked}{why and f' ({why})'}: for more, {advice}")
     elif little and document["verdict"]["state"] in ("source", "rows"):
-        warnings.append(f"less than {100 * USELESS_BELOW:g} % is kept of {_column_list(little)}: {advice}")
+        warnings.append(f"less than {100 * USELESS_BELOW:g} % is kept of {column_list(little)}: {advice}")
     return warnings
 
 
-def _column_list(names: list[str]) -> str:
-    """Names of columns in a sentence: the first ones, each shortened."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(clip(name, _NAME_CELLS) for name in names[:_MOST_NAMES]) + more
+def column_list(columns: Sequence[str], separator: str = ", ", most: int = 5, limit: int = _NAME_CELLS) -> str:
+    """Names of columns in a sentence: the first ones, each shortened, and the number of the others."""
+    more = f" and {len(columns) - most} more" if len(columns) > most else ""
+    return separator.join(clip(name, limit) for name in columns[:most]) + more
 
 
 # Most rows and columns of the lift map, rows of the margins, and values of a column in its picture.

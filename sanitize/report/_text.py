@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from sanitize._util.formatting import ELLIPSIS, Number, cells, clip, number, per_hundred, percent, shorten_pieces
-from sanitize.report._document import grave
+from sanitize.report._document import column_list, grave
 from sanitize.report._headline import PROMISES, RELATIONS, VERDICT_TOLERANCE, is_worst_case, measure_excess, sign_answer
 
 WIDTH = 80
@@ -117,12 +116,6 @@ def interval(measure: dict[str, Any]) -> str:
     return f"({number(measure['low'])} to {number(measure['high'])})"
 
 
-def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: int = 40) -> str:
-    """List the first column names."""
-    shown = separator.join(clip(name, limit) for name in columns[:most])
-    return shown if len(columns) <= most else f"{shown} and {len(columns) - most} more"
-
-
 def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
     """Sentence on the share of information kept in the public columns, optionally also in nats."""
     by_name = {measure["name"]: measure for measure in document["measures"]}
@@ -134,7 +127,7 @@ def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
     share, utility = by_name["normalized_utility"]["after"], by_name["utility"]
     roles = document["columns"]
     shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]
-    columns = names(shown, "+", limit=20) if len(shown) <= 3 else f"the {len(shown)} columns together"
+    columns = column_list(shown, "+", limit=20) if len(shown) <= 3 else f"the {len(shown)} columns together"
     nats = f" ({number(utility['after'])} of {number(utility['before'])} nats)" if in_nats else ""
     return f"Keeps {percent(float(share))} of the information in {columns}{nats}{_price_words(by_name)}"
 
@@ -172,8 +165,8 @@ def margin_words(document: dict[str, Any]) -> str:
 
 def _head(document: dict[str, Any]) -> list[str]:
     verdict, columns = document["verdict"], document["columns"]
-    sensitive = f"sensitive: {names(columns['sensitive'], most=3)}"
-    released = f"released: {names(columns['released'], most=4)}"
+    sensitive = f"sensitive: {column_list(columns['sensitive'], most=3)}"
+    released = f"released: {column_list(columns['released'], most=4)}"
     lines = _paragraph(_title(verdict))
     lines += _paragraph(clip(verdict["sentence"], 400), most=4)
     lines += _paragraph(clip(verdict["people"], 300), most=3) if verdict["people"] else []
@@ -182,7 +175,7 @@ def _head(document: dict[str, Any]) -> list[str]:
     else:
         lines += [*_paragraph(sensitive, most=1), *_paragraph(released, most=1)]
     if columns["kept"]:
-        lines += _paragraph(f"kept as they are: {names(columns['kept'], most=4)}", most=1)
+        lines += _paragraph(f"kept as they are: {column_list(columns['kept'], most=4)}", most=1)
     if document.get("n_rows") is not None:
         lines.append(f"rows: {document['n_rows']}")
     lines += _paragraph(f"limit: {verdict['allowed']}{margin_words(document)}", most=3)
