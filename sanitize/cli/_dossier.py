@@ -68,10 +68,12 @@ def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
         words = "whose digest reveals the last row to anyone who knows all others: make it from a public report"
         raise InvalidParameter(f"a public dossier cannot name the owner's report, {words} ({command})")
     if args.channel is not None:
-        raise InvalidParameter("a public dossier cannot contain the channel, which depends on the table; leave it out")
+        raise InvalidParameter(
+            "a public dossier cannot name the channel, which depends on the table; leave --channel out"
+        )
     policy = Path(args.policy)
     if re.search(r"#.*\d different ", policy.read_text(encoding="utf-8")):  # as in the draft of a policy
-        words = f"and comments of {policy.name} count values of the table: take them out, and release with that policy"
+        words = f"and comments of {policy.name} count values of the table; take these comments out, and release again"
         raise InvalidParameter(f"a public dossier contains a digest of its policy, {words}")
 
 
