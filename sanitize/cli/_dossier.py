@@ -68,9 +68,7 @@ def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
         words = "whose digest reveals the last row to anyone who knows all others: make it from a public report"
         raise InvalidParameter(f"a public dossier cannot name the owner's report, {words} ({command})")
     if args.channel is not None:
-        raise InvalidParameter(
-            "a public dossier cannot name the channel, which depends on the table; leave --channel out"
-        )
+        raise InvalidParameter("a public dossier cannot name the channel, a function of the table; leave --channel out")
     policy = Path(args.policy)
     if re.search(r"#.*\d different ", policy.read_text(encoding="utf-8")):  # as in the draft of a policy
         words = f"and comments of {policy.name} count values of the table; take these comments out, and release again"
