@@ -490,7 +490,7 @@ def test_a_unit_ledger_refuses_what_it_cannot_hold(tmp_path):
     ledger.release(table, sanitizer)
     with pytest.raises(LedgerError, match=r"here or earlier \(1 times\)"):
         ledger.release(table.assign(ill=table["ill"].where(table.index > 0, 1 - table["ill"])), sanitizer)
-    with pytest.raises(LedgerError, match="2 units have a value of the sensitive columns that no unit of the first"):
+    with pytest.raises(LedgerError, match="2 units have a sensitive value that no unit of the first"):
         ledger.release(table.assign(who=table["who"] + 999, ill=table["ill"].where(table.index > 1, 5)), sanitizer)
     other = sz.SubsetMerging(sz.LiftBudget.symmetric(9.0), sensitive="town", public="ill").fit(table)
     with pytest.raises(LedgerError, match="other sensitive columns"):
