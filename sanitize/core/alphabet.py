@@ -76,7 +76,9 @@ class Alphabet:
         table = {name: [row[j] for row in rows] for j, name in enumerate(columns)}
         sorted_alphabet = Alphabet.from_table(table, columns)
         if len(sorted_alphabet) != len(rows):
-            raise InvalidParameter(f"symbols must be distinct, got {len(rows)} with {len(sorted_alphabet)} distinct")
+            raise InvalidParameter(
+                f"symbols must be distinct, got {len(rows)} symbols with {len(sorted_alphabet)} distinct values"
+            )
         self._set(columns, sorted_alphabet.levels, sorted_alphabet.codes)
 
     def _set(self, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> None:
@@ -84,7 +86,7 @@ class Alphabet:
         vars(self).update(columns=columns, levels=levels, codes=codes)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Alphabet is frozen; build another instead of setting {name!r}")
+        raise AttributeError(f"an Alphabet cannot be changed, so {name!r} cannot be set; build a new Alphabet")
 
     @classmethod
     def _from_parts(cls, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> Alphabet:
@@ -110,9 +112,10 @@ class Alphabet:
             column that is not named here are those that occur, in ascending order.
         """
         if not columns:
-            raise ColumnError("an alphabet needs at least one column")
+            raise ColumnError("at least one column must be named, got none")
         if len(set(columns)) < len(columns):
-            raise ColumnError("a column is listed twice; list each column once")
+            twice = next(name for j, name in enumerate(columns) if name in columns[:j])
+            raise ColumnError(f"column {twice!r} is listed twice; list each column once", twice)
         levels, codes = [], []
         distinct_columns = distinct_table(arrow_columns(table, columns))
         for name in columns:
@@ -121,7 +124,10 @@ class Alphabet:
                 level = orders[name]
                 rank = look_up(values, level)
                 if (rank == UNSEEN).any():
-                    raise ColumnError(f"column {name!r} holds a value that its declared order lacks", name)
+                    raise ColumnError(
+                        f"column {name!r} contains a value that is missing from its declared order; add it there",
+                        name,
+                    )
             else:
                 level, order = sort_values(values)
                 rank = np.argsort(order).astype(np.int32)
@@ -145,7 +151,7 @@ class Alphabet:
 
     @classmethod
     def from_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
-        """Alphabet of n text labels in order, which are made when first needed; repeated ones get a number appended."""
+        """Return the alphabet of n text labels in order, made when first needed; repeated labels get a number."""
         instance = cls.__new__(cls)
         codes = np.arange(n, dtype=np.int32)[:, None]
         codes.flags.writeable = False
@@ -154,7 +160,7 @@ class Alphabet:
 
     @cached_property
     def levels(self) -> tuple[pa.Array, ...]:
-        """Values of each column; code i stands for value i, and the code after the last value for a missing one."""
+        """Values of each column; code i stands for value i, and the code after the last value for a missing value."""
         seen: Counter[str] = Counter()
         names: list[str] = []
         for label in vars(self)["_labels"]():
@@ -188,7 +194,7 @@ class Alphabet:
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.int64], ...]:
-        """Sorted keys (code of the columns so far, code of the next column) that occur, one array per column."""
+        """Return per column the sorted pairs that occur: a code of the earlier columns, and a code of this column."""
         steps = []
         prefix = np.zeros(len(self), np.int64)
         for level, code in zip(self.levels, self.codes.T, strict=True):
@@ -269,7 +275,7 @@ class Alphabet:
         return np.unique(self.codes[:, places], axis=0, return_inverse=True)[1].ravel()
 
     def alike(self, columns: Sequence[str]) -> NDArray[np.bool_]:
-        """Masks of all sets of two or more symbols that agree in some of these columns, each once, shape (n_sets, n).
+        """Return one mask per set of two or more symbols that agree in some of these columns, shape (n_sets, n).
 
         Raises
         ------
@@ -288,7 +294,8 @@ class Alphabet:
         """
         for name in columns:
             if name not in self.columns:
-                raise ColumnError(f"known column {name!r} is not public; choose among {', '.join(self.columns)}", name)
+                listed = ", ".join(self.columns)
+                raise ColumnError(f"side_columns names {name!r}, which is not public; choose among {listed}", name)
         names = tuple(dict.fromkeys(columns))
         sets: dict[bytes, NDArray[np.bool_]] = {}
         for part in chain.from_iterable(combinations(names, size + 1) for size in range(len(names))):
@@ -297,13 +304,13 @@ class Alphabet:
                 sets[(value == number).tobytes()] = value == number
             if len(sets) * len(self) > DENSE_CELLS:
                 raise InvalidParameter(
-                    f"there are more than {DENSE_CELLS // len(self):,} combinations of values that readers may know of "
-                    f"a row: name fewer of {', '.join(columns)}, or cut their values into bins"
+                    f"side_columns have more than {DENSE_CELLS // len(self):,} combinations of values that a reader "
+                    f"may know: name fewer of {', '.join(columns)}, or cut their values into bins"
                 )
         return np.array([*sets.values()], np.bool_).reshape(len(sets), len(self))
 
     def union(self, addend: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
-        """Return the alphabet of all symbols of two alphabets, and the positions of the symbols of each in it."""
+        """Return the alphabet of the symbols of two alphabets, and the positions of their symbols in the result."""
         if self.columns != addend.columns:
             raise ColumnError(f"alphabets must have the same columns, got {self.columns} and {addend.columns}")
         levels, codes = [], []
@@ -357,16 +364,16 @@ class AlphabetForm(Declared, frozen=True, eq=False):
         for name, level, column in zip(self.columns, self.levels, codes.T, strict=True):
             check_type(level.type, name)
             if level.null_count or len(level.unique()) < len(level):
-                raise InvalidParameter("the values of an alphabet must be distinct")
+                raise InvalidParameter(f"the values of column {name!r} must be distinct")
             if column.min(initial=0) < 0 or column.max(initial=0) > len(level):
-                raise InvalidParameter("a code of the alphabet has no value")
+                raise InvalidParameter(f"a code of column {name!r} has no value")
         if not is_ascending(codes):
             raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
         return Alphabet._from_parts(self.columns, self.levels, codes)
 
 
 def symbol_place(alphabet: Alphabet, text: str) -> int:
-    """Code of the symbol that a text stands for, read by the column's type; -1 if none or several match."""
+    """Return the code of the symbol that a text means in the column's type; -1 if none or several symbols match."""
     level = alphabet.levels[0]
     level_codes = [len(level)] if text == MISSING_TEXT else []
     with suppress(pa.ArrowException, ValueError):
@@ -388,7 +395,7 @@ def arrow_columns(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, A
 
 
 def combine_rows(table: Mapping[str, Any], names: Sequence[str]) -> Combined | dict[str, ArrowColumn]:
-    """Number the combinations of values in some columns; return the columns if there are too many combinations."""
+    """Return the combinations of values in some columns as codes, or the columns if combinations are too many."""
     columns = arrow_columns(table, names)
     return Combined.from_columns(columns) or columns
 

@@ -63,7 +63,7 @@ def binary_entropy(probability: float) -> float:
 
 
 def binary_entropy_inverse(entropy: float) -> float:
-    """Probability p <= 1/2 with h_b(p) = entropy; accurate relative to p near 0, absolutely near 1/2.
+    """Probability p <= 1/2 with h_b(p) = entropy; the relative error is small near 0, the absolute error near 1/2.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def total_variation_from_kl(divergence: float) -> float:
 
 
 def mutual_information_from_kl(divergence: float) -> float:
-    """Bound d on I(X;Y) for every prior if output distributions differ by at most d in KL divergence [CY], loose.
+    """Loose bound d on I(X;Y) for every prior if output distributions differ by at most d in KL divergence [CY].
 
     Examples
     --------

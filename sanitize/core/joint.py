@@ -225,7 +225,8 @@ class JointDistribution:
         pmf = np.asarray(self.pmf, dtype=np.float64)
         if pmf.shape != (shape := (len(self.sensitive), len(self.public))) or not pmf.size:
             raise InvalidDistribution(
-                f"pmf must be a matrix of shape {shape} like its symbols, not empty, got {pmf.shape}"
+                f"pmf must be a matrix of shape {shape}, one row per sensitive and one column per public symbol, and "
+                f"not be empty, got shape {pmf.shape}"
             )
         vars(self)["pmf"] = _frozen(check_probabilities(pmf, "pmf", "; for counts use ContingencyTable"))
         for margin, name in ((self.p_s, "sensitive"), (self.p_x, "public")):
@@ -238,7 +239,9 @@ class JointDistribution:
     @classmethod
     def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
         """Distribution from a matrix of probabilities (n_s, n_x); symbols are named by position."""
-        matrix = doubles(pmf, InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), rows of one length"))
+        matrix = doubles(
+            pmf, InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x) with rows of equal length")
+        )
         if matrix.ndim != 2:
             raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), got {matrix.ndim} dimension(s)")
         return cls(matrix, Alphabet.from_size("s", matrix.shape[0]), Alphabet.from_size("x", matrix.shape[1]))
@@ -313,7 +316,8 @@ def count_table(
     sensitive, public = ([names] if isinstance(names, str) else list(names) for names in (sensitive, public))
     overlap = set(sensitive) & set(public)
     if overlap:
-        raise ColumnError(f"column {min(overlap)!r} is listed both as sensitive and as public", min(overlap))
+        name = min(overlap)
+        raise ColumnError(f"column {name!r} is listed both as sensitive and as public; choose one", name)
     table = ContingencyTable.empty(sensitive, public)
     if weights is None:
         table.count(df)
@@ -340,7 +344,9 @@ def check_distribution(joint: JointDistribution) -> JointDistribution:
 def check_fit(joint: JointDistribution, channel: Channel) -> None:
     """Refuse a channel that takes more or fewer symbols than the distribution has."""
     if (taken := channel.n_inputs) != (n := len(joint.public)):
-        raise InvalidChannel(f"the channel takes {taken} symbols, the distribution has {n} public symbols")
+        raise InvalidChannel(
+            f"the channel must take the {n} public symbols of the distribution, but it takes {taken} symbols"
+        )
 
 
 def sparse_counts(

@@ -214,7 +214,8 @@ def side_lifts(
     """Return P(s|y,w) / P(s|w) and P(s|w) for all s, y and w that occur together; see `side_knowledge`."""
     symbols, reduced = check_distribution(joint).public, ReducedChannel.from_channel(check_channel(channel))
     for name in set(side_columns) - {*symbols.columns}:
-        raise ColumnError(f"column {name!r} is not public; choose among {', '.join(symbols.columns)}", name)
+        listed = ", ".join(symbols.columns)
+        raise ColumnError(f"side_columns names {name!r}, which is not public; choose among {listed}", name)
     w = symbols.group_by(side_columns)
     shape = len(joint.p_s), int(w.max()) + 1, reduced.n_states
     before = np.zeros(shape)
@@ -252,7 +253,9 @@ def dobrushin_coefficient(channel: Channel) -> float:
     """
     rows = np.unique(state_rows(ReducedChannel.from_channel(check_channel(channel))), axis=0)
     if len(rows) * rows.size > 32 * CHANNEL_CELLS:
-        raise InvalidParameter(f"{len(rows)} distinct rows are too many to compare all pairs; use fewer symbols")
+        raise InvalidParameter(
+            f"{len(rows)} distinct rows of the channel are too many to compare in pairs; bin or pool symbols first"
+        )
     return float(max(np.abs(rows - row).sum(axis=1).max() for row in rows)) / 2
 
 
@@ -284,7 +287,7 @@ def maximal_correlation(joint: JointDistribution, channel: Channel) -> float:
     masses, _ = _correlations(joint, channel)
     side = masses @ masses.T if len(masses) <= masses.shape[1] else masses.T @ masses
     if len(side) > _MOST_SIDE:
-        raise InvalidParameter(f"{len(side)} symbols are too many for their correlations; bin or pool them first")
+        raise InvalidParameter(f"{len(side)} symbols are too many to compute correlations; bin or pool symbols first")
     values = np.linalg.eigvalsh(side)  # the largest correlation is 1, for constant functions
     return float(np.sqrt(np.clip(values[-2], 0.0, 1.0))) if len(values) > 1 else 0.0
 

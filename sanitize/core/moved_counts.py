@@ -106,7 +106,7 @@ def moved_count_sigma(eps: float, delta: float) -> float:
         if high == most:
             raise InvalidParameter(
                 f"eps={eps:g} and delta={delta:g} ask for noise of more than {_LARGEST_SIGMA:g} rows on each count; "
-                "raise one of them"
+                "raise eps or delta"
             )
         low, high = high, min(2 * high, most)
     # The level on which the search ends was itself found to be enough.

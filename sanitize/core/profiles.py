@@ -172,7 +172,7 @@ def _square_slope(p: Vector) -> float:
 
 
 def _contingency(table: Vector) -> Vector:
-    """Frequencies minus those under independence, divided by the roots of the latter; squares sum to χ²/n."""
+    """Frequencies minus expected ones under independence, divided by roots of the latter; the squares sum to χ²/n."""
     p = table / table.sum()
     alone = np.outer(p.sum(axis=1), p.sum(axis=0))
     return np.divide(p - alone, np.sqrt(alone), out=np.zeros_like(p), where=alone > 0)

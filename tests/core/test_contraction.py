@@ -120,7 +120,7 @@ def test_the_report_and_analyses_say_the_same_number():
 def test_many_symbols_are_refused_in_a_line(monkeypatch):
     joint, channel = sz.datasets.make_joint(6, 2, random_state=0), sz.randomized_response(6, 1.0)
     monkeypatch.setattr(measures, "_MOST_SIDE", 5)
-    with pytest.raises(InvalidParameter, match="6 symbols are too many for their correlations"):
+    with pytest.raises(InvalidParameter, match="6 symbols are too many to compute correlations"):
         maximal_correlation(joint, channel)
     monkeypatch.setattr(measures, "CHANNEL_CELLS", 5)
     for call in (lambda: effective_share(joint, channel), lambda: dobrushin_coefficient(channel)):

@@ -260,7 +260,7 @@ BAD_NATS = (-1e-9, math.nan, -INF, "1", None, True)
     ],
 )
 def test_bad_nats_name_the_parameter_and_the_range(name: str, call, value) -> None:
-    with pytest.raises(InvalidParameter, match=f"^{name} must .* 0 and inf, got"):
+    with pytest.raises(InvalidParameter, match=f"^{name} must .* 0 to inf, got"):
         call(value)
 
 
@@ -277,7 +277,7 @@ def test_bad_nats_name_the_parameter_and_the_range(name: str, call, value) -> No
     ],
 )
 def test_bad_probabilities_name_the_parameter_and_the_range(name: str, call, value) -> None:
-    with pytest.raises(InvalidParameter, match=f"^{name} must .* between 0 and"):
+    with pytest.raises(InvalidParameter, match=f"^{name} must .* from 0 to"):
         call(value)
 
 

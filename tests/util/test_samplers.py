@@ -416,7 +416,7 @@ def test_outputs_of_probability_zero_are_never_drawn(channel, seed):
 
 @pytest.mark.parametrize("codes", [[-1], [2], [0, 1, 2], [2**31], [2**32]])
 def test_codes_out_of_range_are_refused(codes):
-    with pytest.raises(InvalidChannel, match="between 0 and 1"):
+    with pytest.raises(InvalidChannel, match="from 0 to 1"):
         Channel.from_matrix([[0.5, 0.5], [0.5, 0.5]]).sample(codes)
 
 

@@ -58,7 +58,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     @classmethod
     def from_edges(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
         """Build bins from edges that somebody chose without looking at the rows, or from `LearnedEdges`."""
-        error = InvalidParameter(f"bins of {column!r} must be finite numbers in ascending order")
+        error = InvalidParameter(f"bins of {column!r} must be finite numbers in ascending order, such as [18, 30, 65]")
         numbers = doubles(edges, error)
         if numbers.ndim != 1 or len(numbers) < 1 or not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
             raise error
@@ -66,7 +66,9 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         is_learned = isinstance(edges, LearnedEdges)
         bins = cls(column, cls.with_ends(numbers.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
         if bins.whole and bins.whole_range[0] > bins.whole_range[1]:
-            raise InvalidParameter(f"bins of {column!r} contain no whole number, as integer columns need; widen them")
+            raise InvalidParameter(
+                f"bins of {column!r} contain no whole number, but the column has integers; choose wider bins"
+            )
         return bins
 
     @classmethod
@@ -86,7 +88,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @property
     def order(self) -> pa.Array | None:
-        """Symbols in order; None if only the rows show which symbols there are."""
+        """Symbols in ascending order; None if the symbols are known only from the rows."""
         return self.labels
 
     @property
@@ -154,7 +156,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @property
     def whole_range(self) -> tuple[int, int]:
-        """Least and largest whole number within the outer edges that 64 bits can hold.
+        """Least and largest 64-bit integers within the outer edges.
 
         Only a range without negative numbers uses unsigned integers. The double 2**63 stands for the largest signed
         integer, which no double holds.
@@ -195,9 +197,13 @@ class Grid(Bins, frozen=True, tag="grid"):
         legal = "be > 0 and at most high - low"
         step = check_number(f"step of {column!r}", step, legal, lambda value: 0 < value <= high - low)
         if whole and not (low.is_integer() and step.is_integer()):
-            raise InvalidParameter(f"{column!r} has integers, so low and step must be whole, got {low} and {step}")
+            raise InvalidParameter(
+                f"column {column!r} has integers, so low and step must be whole numbers, got {low} and {step}"
+            )
         if (high - low) / step >= _MOST_SYMBOLS:
-            raise InvalidParameter(f"step of {column!r} must leave at most {_MOST_SYMBOLS} points, got {step}")
+            raise InvalidParameter(
+                f"step of {column!r} must leave at most {_MOST_SYMBOLS} points, got {step}; choose a larger step"
+            )
         n = math.floor((high - low) / step + 1e-9) + 1
         grid = low + step * np.arange(n) + 0.0
         middles = (grid[:-1] + grid[1:]) / 2

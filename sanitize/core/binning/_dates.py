@@ -60,7 +60,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         """Build bins of one calendar unit each, which need no edges."""
         if step not in STEPS:
             listed = ", ".join(map(repr, STEPS))
-            raise InvalidParameter(f"bins of {column!r} must be edges, or one of {listed}")
+            raise InvalidParameter(f"bins of {column!r} must be a list of edges, or one of {listed}")
         as_seconds(values[:0], column)  # refuses other types
         return cls(column, (), learned=False, whole=True, step=step)
 
@@ -72,7 +72,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         return cls(column, cls.with_ends(seconds), learned=isinstance(edges, LearnedEdges), whole=True, step=None)
 
     def starts(self, seconds: NDArray[np.int64], least: int) -> list[int]:
-        """Return the second at which each calendar unit with at least this many values begins or ends, each once."""
+        """Return the distinct seconds at which calendar units with at least this many values begin or end."""
         unit, n = _UNITS[str(self.step)]
         units, rows = np.unique(seconds.astype("M8[s]").astype(f"M8[{unit}]").astype(np.int64) // n, return_counts=True)
         ends = np.unique(units[rows >= least, None] + [0, 1]) * n
@@ -89,7 +89,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         return [text.replace("T", " ") if with_time else text.partition("T")[0] for text in texts]
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
-        """Return the interval or calendar unit of each row, missing if the date is, and the number of clipped rows."""
+        """Return the interval or unit of each row, missing for missing dates, and the number of clipped rows."""
         if self.step is not None:
             return by_step(values, self.step, self.column), 0
         return self._find_intervals(*as_seconds(values, self.column))
@@ -124,7 +124,7 @@ def is_of_dates(spec: Any) -> bool:
 
 
 def holds_dates(dtype: pa.DataType) -> bool:
-    """Return whether a column holds dates, with or without a time of day."""
+    """Return whether a column has the type of dates, with or without a time of day."""
     dtype = value_type(dtype)
     return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
@@ -145,9 +145,9 @@ def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], Mas
         try:
             values = values.cast(pa.timestamp("us"))
         except pa.ArrowInvalid:  # that error would quote the text
-            raise _no_dates(column, "holds text that is not a date such as 2001-12-31 (ISO 8601)") from None
+            raise _no_dates(column, "contains text that is not a date such as 2001-12-31 (ISO 8601)") from None
     if not holds_dates(values.type):
-        raise _no_dates(column, f"is {values.type}")
+        raise _no_dates(column, f"has the type {values.type}")
     missing = values.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_date32(values.type):
         return _whole(values.cast(pa.int32())) * DAY, missing

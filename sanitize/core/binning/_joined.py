@@ -17,7 +17,7 @@ from sanitize.tables.columns import ArrowColumn, factorize, python_values
 
 
 class Joined(Bins, frozen=True, tag="joined"):
-    """Join of values of a column: a value in a group becomes the group's name, other values stay; all become texts.
+    """Join of values of a column: a value in a group becomes the group's name, other values stay; all results are text.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class TwoPoint:
 
     @classmethod
     def from_bounds(cls, lower: float, upper: float) -> TwoPoint:
-        """Build the distribution from bounds not both 0; p is computed as pb/b so that nothing overflows or cancels."""
+        """Build the distribution from bounds, at least one > 0; p = pb/b avoids overflow and cancellation."""
         width = -math.expm1(-(lower + upper))
         pb = -math.expm1(-lower) / width
         q = -math.expm1(-upper) / width

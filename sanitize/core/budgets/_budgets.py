@@ -55,7 +55,7 @@ class Budget(Protocol):
     """
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Excess of each released symbol's leakage over the budget, shape (n_y,); > 0 exactly if it leaks too much."""
+        """Excess of each released symbol's leakage over the budget, shape (n_y,); > 0 if the symbol leaks too much."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess of each symbol's leakage over the budget, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
@@ -68,7 +68,7 @@ class LiftwiseBudget(ABC):
     """Base of budgets that are functions of the lifts of one symbol."""
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Excess of each released symbol's leakage over the budget, shape (n_y,); > 0 exactly if it leaks too much."""
+        """Excess of each released symbol's leakage over the budget, shape (n_y,); > 0 if the symbol leaks too much."""
         lifts = lift(released)  # refuses anything but a distribution
         return limits_for(self, released.sensitive).lift_excess(lifts, released.p_s)
 
@@ -109,7 +109,9 @@ def _check_limits(name: str, value: object, low: float, high: float) -> _Times:
     if isinstance(value, Mapping):
         texts = {MISSING_TEXT if key is None else str(key): limit for key, limit in value.items()}
         if not 0 < len(texts) == len(value):
-            raise InvalidBudget(f'LiftBudget: {name} must name sensitive values, each once, or "*" for all others')
+            raise InvalidBudget(
+                f'LiftBudget: {name} must map sensitive values, each once, to limits; "*" stands for all other values'
+            )
         value = texts
     with checking("LiftBudget"):
         limits: _Times = per_value(check_limit, value)
@@ -198,9 +200,9 @@ class LiftBudget(_LiftBased):
         in_times = set(bounds) == {"at_most", "at_least"}
         if positional or not (in_times or set(bounds) == {"lower", "upper"}):
             raise InvalidBudget(
-                "LiftBudget takes both of its bounds by name, in times as likely, as in LiftBudget(at_most=1.65, "
-                "at_least=0.37), or in nats, as in LiftBudget(lower=1.0, upper=0.5); at_least=0 or lower=inf leaves "
-                "that side free"
+                "LiftBudget takes both of its bounds by name: in times as likely, as in LiftBudget(at_most=1.65, "
+                "at_least=0.37), or in nats, as in LiftBudget(lower=1.0, upper=0.5). For no lower bound, give "
+                "at_least=0 or lower=inf"
             )
         times = None
         if in_times:
@@ -221,8 +223,8 @@ class LiftBudget(_LiftBased):
             if name not in ("lower", "upper") or self._times is None:
                 raise AttributeError(name)
             raise InvalidBudget(
-                "limits by sensitive value cannot be used here, but only with watchdog, subset merging, latent "
-                "classes and the optimal and subset random responses: give one at_most and one at_least for all values"
+                "limits by sensitive value cannot be used here: give one at_most and one at_least for all values. "
+                "Only watchdog, subset merging, latent classes and optimal and subset random response take such limits"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -365,7 +367,7 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
         return budget
     if len(sensitive.columns) > 1:
         names = ", ".join(map(repr, sensitive.columns))
-        raise InvalidBudget(f"limits by value need one sensitive column, got {names}; combine them into one")
+        raise InvalidBudget(f"limits by value need one sensitive column, got {names}; combine these columns into one")
     column, n = sensitive.columns[0], len(sensitive)
 
     def order_limits(name: str, side: _Times) -> list[float]:
@@ -374,7 +376,9 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
         places = {symbol_place(sensitive, text): text for text in side if text != OTHERS}
         value = f"value of the sensitive column {column!r}"
         if -1 in places:
-            raise InvalidBudget(f"{name} names {places[-1]!r}, which is no {value}; write values as in the table")
+            raise InvalidBudget(
+                f"{name} names {places[-1]!r}, but no {value} has this name; write values as in the table"
+            )
         if len(places) < len(side) - (OTHERS in side):
             raise InvalidBudget(f"{name} names one {value} twice; write each value once")
         found = [limit for s in range(n) if (limit := side.get(places.get(s, OTHERS))) is not None]
@@ -403,7 +407,7 @@ def present_limits(budget: _B, sensitive: Alphabet) -> _B:
 
 
 def budget_in_nats(lower: _Limits, upper: _Limits) -> LiftBudget:
-    """Build a budget from limits in nats: one limit, or an array with one per sensitive symbol."""
+    """Build a budget from limits in nats: one limit, or an array with one limit per sensitive symbol."""
     sides = {"lower": np.ravel(lower), "upper": np.ravel(upper)}
     equal_sides = {name: float(side[0]) for name, side in sides.items() if (side == side[0]).all()}
     if len(equal_sides) == len(sides):
@@ -414,7 +418,7 @@ def budget_in_nats(lower: _Limits, upper: _Limits) -> LiftBudget:
 
 
 def tightest_limit(limits: _Limits) -> float:
-    """Smallest of several limits in nats, or the only one."""
+    """Smallest limit in nats, of one limit or several."""
     return limits.min() if isinstance(limits, np.ndarray) else limits
 
 
@@ -504,7 +508,10 @@ class AveragedBudget(_LiftBased):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.limits, LiftBudget | None):
-            raise InvalidBudget(f"{type(self).__name__}: limits must be a LiftBudget(at_most=..., at_least=...)")
+            raise InvalidBudget(
+                f"{type(self).__name__}: limits must be a LiftBudget(at_most=..., at_least=...), "
+                f"got {type(self.limits).__name__}"
+            )
 
     def with_limits(self, limits: LiftBudget | None) -> AveragedBudget:
         """Return a budget on the same average with other limits."""

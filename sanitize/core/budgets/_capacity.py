@@ -1,4 +1,4 @@
-"""Budgets on a whole release: the channel's capacity, and means over all released symbols or the most revealing."""
+"""Budgets on a whole release: the channel's capacity, and means over all or the most revealing released symbols."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ChannelBudget(Protocol):
 
 @dataclass(frozen=True)
 class CVaRLiftBudget:
-    """Limit e**upper on the mean lift of every s over its released symbols of largest lift, with total mass δ.
+    """Limit e**upper on the mean of the largest lifts of every s, over released symbols of total mass δ.
 
     The mean, max over events A of P(Y in A) = δ of P(A|s)/P(A), is the conditional value at risk (CVaR) of the lift:
     the max-lift for δ = 0, and 1 for δ = 1. The lifts of anything computed from Y are means of the lifts of Y, and
@@ -188,7 +188,7 @@ class MeanBudget(LiftwiseBudget):
 
     @property
     def limit(self) -> float:
-        """Largest mean allowed."""
+        """Largest mean that the budget allows."""
         return self.upper
 
     @abstractmethod
@@ -280,7 +280,7 @@ class MaximalLeakageBudget(MeanBudget):
 
     @property
     def limit(self) -> float:
-        """Largest mean allowed: e**upper."""
+        """Largest mean that the budget allows, e**upper."""
         return exp(self.upper)
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:

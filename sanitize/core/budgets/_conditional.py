@@ -43,11 +43,11 @@ class ConditionalBudget(LiftwiseBudget):
     shape: tuple[int, int]
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Largest inner excess over b for each column of lifts (n_pairs, k), with the prior of the pairs."""
+        """Largest excess of any b over the inner budget for each column of lifts (n_pairs, k)."""
         return self._worst(self.inner.lift_excess, lifts, p_s)
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Largest inner risk over b for each column of lifts, shape (k,)."""
+        """Largest risk of any b under the inner budget, for each column of lifts, shape (k,)."""
         return self._worst(self.inner.lift_risk, lifts, p_s)
 
     def _worst(self, inner_figure: Callable[[Vector, Vector], Vector], lifts: Vector, p_pairs: Vector) -> Vector:
@@ -100,11 +100,11 @@ class ReferredBudget(LiftwiseBudget):
     present: Codes = field(repr=False)
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Inner excess, from lifts within the group (n_present, k) and its shares of sensitive values (n_present,)."""
+        """Excess over the inner budget, from lifts within the group (n_present, k) and its prior (n_present,)."""
         return self.inner.lift_excess(self._reference_lifts(lifts, p_s), self.prior)
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Inner risk of each column of lifts in the group."""
+        """Risk of each column of lifts in the group under the inner budget."""
         return self.inner.lift_risk(self._reference_lifts(lifts, p_s), self.prior)
 
     def _reference_lifts(self, lifts: Vector, p_s: Vector) -> Vector:

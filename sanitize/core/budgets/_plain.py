@@ -1,4 +1,4 @@
-"""Conversion of budgets: from what users pass, to plain values and back, to a share, and to a sentence.
+"""Conversion of budgets: from arguments of users, to plain values and back, to a share, and to a sentence.
 
 Saved releases, ledgers and reports all write budgets as these plain values into their JSON.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sanitize._util.checks import is_number, nats, or_infinity
+from sanitize._util.checks import is_number, nats, or_infinity, short_repr
 from sanitize._util.declared import Finite, Number, SchemaError, read
 from sanitize._util.formatting import exact, round_down, round_up, times_down, times_up
 from sanitize.core.budgets._budgets import (
@@ -66,7 +66,7 @@ def budget_to_dict(budget: object) -> dict[str, Any]:
 
 
 def nameless(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a budget's public plain values: of limits by sensitive value only the least and largest, without names."""
+    """Return a budget as public plain values; limits by sensitive value are reduced to the least and the largest."""
 
     def without_names(name: str, side: Any) -> Any:
         if name == "limits" or not isinstance(side, dict):
@@ -95,7 +95,7 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
     """
     name = state.get("type")
     if not isinstance(name, str) or name not in kinds:
-        raise InvalidBudget(f"a budget must be one of {', '.join(kinds)}")
+        raise InvalidBudget(f"the type of a budget must be one of {', '.join(kinds)}, got {short_repr(name)}")
     names = [field.name for field in fields(kinds[name]) if field.init]
     if "limits" in names:
         names.remove("limits")
@@ -105,7 +105,8 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
             return budget_from_dict(alone, kinds).with_limits(limits)  # type: ignore[attr-defined]
     bounds = ["at_most", "at_least"] if kinds[name] is LiftBudget and "at_most" in state else names
     if set(state) != {"type", *bounds}:
-        raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others")
+        given = ", ".join(sorted(map(str, set(state) - {"type"}))) or "none"
+        raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others, got {given}")
     try:
         sides = read(dict[str, Number | dict[str, Number]], {bound: state[bound] for bound in bounds})
     except SchemaError:
@@ -141,14 +142,16 @@ def as_budget(budget: Budget | float | None, joint: JointDistribution | None = N
     """
     if budget is None:
         raise InvalidBudget(
-            "no budget given: pass a Budget such as LiftBudget(lower=1.5, upper=0.5), or a number of nats for "
+            "no budget given: pass a Budget such as LiftBudget(at_most=2, at_least=0.33), or a number of nats for "
             "a symmetric lift budget"
         )
     if is_number(budget):
         return LiftBudget.symmetric(budget_nats(budget))
     # The library's own kinds come first, because checking a value against a protocol takes ten times as long.
     if not isinstance(budget, (LiftBudget, LDPBudget, Budget)):
-        raise InvalidBudget(f"budget must be a Budget or a number of nats, got {type(budget).__name__}")
+        raise InvalidBudget(
+            f"budget must be a LiftBudget, another Budget or a number of nats, got {type(budget).__name__}"
+        )
     return budget if joint is None else limits_for(budget, check_distribution(joint).sensitive)
 
 
@@ -168,8 +171,8 @@ def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | L
     """
     if not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidBudget(
-            f"{owner} takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}; "
-            "without confidence, optimal_random_response also takes budgets on averages of lifts, and "
+            f"{owner} takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}. "
+            "Without confidence, optimal_random_response also takes budgets on averages of lifts, and "
             "subset_merging and watchdog take any budget"
         )
     return budget

@@ -183,14 +183,19 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
     """
     x = np.unique(doubles(points, InvalidParameter("points must be numbers")))
     if not 0 < len(x) <= _MOST_KNOWN or not np.isfinite(x).all():
-        raise InvalidParameter(f"points must hold from 1 to {_MOST_KNOWN} different finite numbers")
+        raise InvalidParameter(
+            f"points must be 1 to {_MOST_KNOWN} different finite numbers, got {len(x)} different values"
+        )
     tol = check_tol(tol)
     centred = x - (x[0] + x[-1]) / 2
     # Far from every point the density is below 1e-19 and contributes nothing, so no nodes are placed there.
     window = np.arange(-math.ceil(TAIL / _FINE_STEP), math.ceil(TAIL / _FINE_STEP) + 1)
     nodes = np.unique(np.rint(centred / _FINE_STEP)[:, None] + window) * _FINE_STEP
     if len(nodes) * len(x) > CHANNEL_CELLS:
-        raise InvalidParameter(f"{len(x)} points this far apart need too many output cells; take fewer or closer ones")
+        raise InvalidParameter(
+            f"points must be fewer or closer together: {len(x)} points in a range of {x[-1] - x[0]:g} need too much "
+            "memory"
+        )
     rows = density_at(nodes - centred[:, None]) * _FINE_STEP
     bracket = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), tol)
     return AmplitudeCapacity(bracket.lower, bracket.upper, x, bracket.distribution)

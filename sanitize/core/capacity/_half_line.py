@@ -98,7 +98,7 @@ class HalfLine:
         return derivatives
 
     def log_s(self, u: Vector, w: Vector) -> Vector:
-        """Logarithm of S at the nodes, with high relative accuracy."""
+        """Log-ratio of the output density to the standard normal density at the nodes, with high relative accuracy."""
         uy = u[:, None] * self.nodes
         log_cosh = np.where(
             uy < 1, np.log1p(2 * np.sinh(np.minimum(uy, 1) / 2) ** 2), uy + np.log1p(np.exp(-2 * uy)) - math.log(2)

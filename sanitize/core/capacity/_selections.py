@@ -108,7 +108,7 @@ def _examine(rows: Vector, offers: Offers, tol: float) -> _Node:
 
 
 def _match(by_weight: list[int], offers: Offers) -> tuple[dict[int, int], int | None]:
-    """Match distributions to symbols, heavy ones first; return each match and the heaviest distribution left out."""
+    """Match distributions to symbols in order of weight; return the matches and the first distribution left out."""
     sets = [frozenset(allowed.tolist()) for allowed in offers]
     able = {
         distribution: [symbol for symbol, allowed in enumerate(sets) if distribution in allowed]

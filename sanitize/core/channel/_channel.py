@@ -114,16 +114,20 @@ class Channel:
         self, stages: tuple[Stage, ...], inputs: Alphabet | None = None, outputs: Alphabet | None = None
     ) -> None:
         if not stages:
-            raise InvalidChannel("a channel needs at least one stage; the identity is Channel.identity(n)")
+            raise InvalidChannel(
+                "stages must have at least one stage, got none; Channel.identity(n) releases symbols unchanged"
+            )
         for a, b in pairwise(stages):
             if a.n_outputs != b.n_inputs:
-                raise InvalidChannel(f"a stage with {b.n_inputs} inputs cannot follow one with {a.n_outputs} outputs")
+                raise InvalidChannel(
+                    f"a stage with {b.n_inputs} inputs cannot follow a stage with {a.n_outputs} outputs"
+                )
         inputs = Alphabet.from_size("x", stages[0].n_inputs) if inputs is None else inputs
         outputs = Alphabet.from_size("y", stages[-1].n_outputs) if outputs is None else outputs
         if len(inputs) != stages[0].n_inputs or len(outputs) != stages[-1].n_outputs:
             raise InvalidChannel(
-                f"alphabets of {len(inputs)} and {len(outputs)} symbols do not fit a channel from "
-                f"{stages[0].n_inputs} to {stages[-1].n_outputs} symbols"
+                f"inputs and outputs must have {stages[0].n_inputs} and {stages[-1].n_outputs} symbols, as the stages "
+                f"have, got {len(inputs)} and {len(outputs)}"
             )
         fused: list[Stage] = []  # neighbouring deterministic stages are combined, and identities left out
         for stage in stages:
@@ -145,9 +149,13 @@ class Channel:
         InvalidChannel
             If the matrix is not two-dimensional, has negative or non-finite entries, or a row does not sum to 1.
         """
-        dense = doubles(matrix, InvalidChannel("a channel matrix must hold numbers (n_x, n_y), in rows of one length"))
+        dense = doubles(
+            matrix, InvalidChannel("a channel matrix must have numbers as entries and rows of equal length")
+        )
         if dense.ndim != 2 or not dense.size:
-            raise InvalidChannel(f"a channel matrix must have the shape (n_x, n_y), not empty, got {dense.shape}")
+            raise InvalidChannel(
+                f"a channel matrix must have two dimensions and not be empty, got an array of shape {dense.shape}"
+            )
         n_x, n_y = dense.shape
         stage = Stage.from_probabilities(
             np.arange(0, n_x * n_y + 1, n_y), np.tile(np.arange(n_y), n_x), dense.ravel(), n_y
@@ -168,7 +176,10 @@ class Channel:
         """Deterministic channel that releases the group of each symbol; ``labels[x]`` is the number of the group."""
         groups = np.asarray(labels)
         if groups.ndim != 1 or not groups.size or not np.issubdtype(groups.dtype, np.integer):
-            raise InvalidChannel("labels must have one whole number per symbol, the number of its group")
+            raise InvalidChannel(
+                "labels must have the group number of each symbol, as whole numbers in one dimension, "
+                f"got an array of {groups.dtype} of shape {groups.shape}"
+            )
         return cls((Stage.deterministic(groups, int(groups.max()) + 1),), inputs, outputs)
 
     @property
@@ -204,7 +215,7 @@ class Channel:
     def then(self, following: Channel) -> Channel:
         """Return the channel from X to Z that passes Y through another channel."""
         if (n_in := following.n_inputs) != (n_out := self.n_outputs):
-            raise InvalidChannel(f"a channel with {n_in} inputs cannot follow one with {n_out} outputs")
+            raise InvalidChannel(f"a channel with {n_in} inputs cannot follow a channel with {n_out} outputs")
         return Channel(self.stages + following.stages, self.inputs, following.outputs)
 
     def renamed(self, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
@@ -265,9 +276,11 @@ class Channel:
         """
         rows = np.asarray(codes)
         if rows.ndim != 1 or (rows.size and not np.issubdtype(rows.dtype, np.integer)):
-            raise InvalidChannel("codes must be a one-dimensional array of integers")
+            raise InvalidChannel(
+                f"codes must be a one-dimensional array of integers, got {rows.dtype} of shape {rows.shape}"
+            )
         if rows.size and (rows.min() < 0 or rows.max() >= self.n_inputs):
-            raise InvalidChannel(f"codes must lie between 0 and {self.n_inputs - 1}")
+            raise InvalidChannel(f"codes must be numbers of input symbols, from 0 to {self.n_inputs - 1}")
         source = random_words(rng)
         steps = [
             stage.indices.take if stage.is_deterministic else stage.sampler.drawing(source, lane, start)
@@ -301,7 +314,7 @@ class Channel:
         try:
             return read(ChannelForm, strict_json(read_text(text_or_path))).channel()
         except (NotStrict, SchemaError) as error:
-            raise InvalidChannel(f"this is not a channel that this library can read: {error}") from None
+            raise InvalidChannel(f"the text or file is not a channel that this library can read: {error}") from None
 
     def form(self) -> ChannelForm:
         """Return the channel in its form for JSON."""

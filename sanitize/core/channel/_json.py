@@ -98,7 +98,7 @@ def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
         tuples = left if form.tuples is None else form.tuples.tuples()
         fits = tuples is not None and form.part < len(tuples.sizes) and tuples.sizes[form.part] == rows.n_inputs
         if tuples is None or not fits:
-            raise InvalidChannel("a stage of this channel draws a part that its combinations do not have")
+            raise InvalidChannel("this channel is damaged: a stage draws a part of a tuple that does not exist")
         try:
             stage, left = tuples.pass_part(form.part, rows)
         except ColumnError as error:

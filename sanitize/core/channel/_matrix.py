@@ -23,6 +23,11 @@ from sanitize.core.channel._stage import Stage, stage_product
 from sanitize.core.channel._tuples import part_stages
 from sanitize.errors import InvalidChannel, InvalidParameter
 
+_TOO_MANY_ENTRIES = (
+    "the rows of this channel have too many entries to measure without a dense matrix; pool rare symbols (min_count) "
+    "or release fewer columns"
+)
+
 
 def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") -> Vector:
     """Return P(y|x) as a dense matrix (n_x, n_y) whose rows sum to 1.
@@ -43,9 +48,11 @@ def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") ->
     channel = getattr(channel, "channel_", channel)
     if isinstance(channel, Channel):
         return channel.matrix
-    matrix = doubles(channel, InvalidChannel(f"{name} must be a Channel or a matrix of numbers (n_x, n_y)"))
+    matrix = doubles(
+        channel, InvalidChannel(f"{name} must be a Channel or a matrix of numbers (n_x, n_y) with rows of equal length")
+    )
     if matrix.ndim != 2 or not matrix.size:
-        raise InvalidChannel(f"{name} must be a matrix (n_x, n_y), not empty, got shape {matrix.shape}")
+        raise InvalidChannel(f"{name} must be a matrix (n_x, n_y) that is not empty, got shape {matrix.shape}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():
         raise InvalidChannel(f"{name} must have finite entries >= 0")
     with np.errstate(over="ignore"):
@@ -88,7 +95,7 @@ class ReducedChannel:
 
     @staticmethod
     def source_symbols(channel: Channel) -> Codes:
-        """Symbol behind each output, (n_y,), traced back through the last stages as far as outputs determine inputs."""
+        """Symbol to which each output, (n_y,), is traced back through the last stages that do not mix inputs."""
         source: Codes = np.arange(channel.n_outputs)
         for stage in reversed(channel.stages):
             if _overlaps(stage):
@@ -159,7 +166,10 @@ class ReducedChannel:
         else:
             split = self._decompose() if part_stages(self.stages) is None else None
             if split is None or len(np.unique(split[1])) > 1 or len(np.unique(split[2])) > 1:
-                raise InvalidParameter("the log-ratio of this channel needs too large a matrix; use fewer symbols")
+                raise InvalidParameter(
+                    "this channel has too many symbols to compute its level of local differential privacy; "
+                    "pool rare symbols (min_count) or release fewer columns"
+                )
             matrix, weight, long_row, rows = split
             base = weight[0] * rows[[long_row[0]]].toarray().ravel()
         top, bottom = base + matrix.max(axis=0).toarray(), base + matrix.min(axis=0).toarray()
@@ -172,7 +182,7 @@ class ReducedChannel:
         is_long = np.diff(last.indptr) > 64
         links = head[:, np.flatnonzero(is_long)].tocsr()
         if (np.diff(links.indptr) > 1).any():
-            raise InvalidParameter("the rows of this channel have too many entries to measure without a dense matrix")
+            raise InvalidParameter(_TOO_MANY_ENTRIES)
         weight = np.zeros(self.n_states)
         long_row = np.zeros(self.n_states, np.intp)
         owner = np.repeat(np.arange(self.n_states), np.diff(links.indptr))
@@ -181,7 +191,7 @@ class ReducedChannel:
         light = sparse.csr_array(head @ sparse.diags_array(np.where(is_long, 0.0, 1.0)))
         light.eliminate_zeros()
         if int(np.diff(last.indptr)[light.indices].sum()) > 1 << 26:
-            raise InvalidParameter("the rows of this channel have too many entries to measure without a dense matrix")
+            raise InvalidParameter(_TOO_MANY_ENTRIES)
         return sparse.csr_array(light @ last), weight, long_row, last
 
 

@@ -49,7 +49,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         if len(self.indices) and not 0 <= self.indices.min() <= self.indices.max() < min(self.n_outputs, 1 << 31):
-            raise InvalidChannel(f"a channel names outputs outside 0 to {self.n_outputs - 1}")
+            raise InvalidChannel(f"the outputs of a channel must be numbers from 0 to {self.n_outputs - 1}")
         for name, kind in (("indptr", np.int64), ("indices", np.int32), ("weights", np.int64)):
             vars(self)[name] = np.ascontiguousarray(getattr(self, name), kind)
             vars(self)[name].flags.writeable = False
@@ -57,16 +57,18 @@ class Stage:
         if not len(starts) or not (starts < ends).all() or starts[0] != 0:
             raise InvalidChannel("every input symbol of a channel needs at least one output")
         if ends[-1] != len(self.indices) or len(self.indices) != len(self.weights):
-            raise InvalidChannel("a channel's entries do not fit its rows")
+            raise InvalidChannel(
+                "a channel must have one weight per output, and its last row must end at the last weight"
+            )
         ascending = self.indices[1:] > self.indices[:-1]
         ascending[starts[1:] - 1] = True
         if not ascending.all():
-            raise InvalidChannel("the outputs of a channel's row must be in ascending order, each once")
+            raise InvalidChannel("the outputs in each row of a channel must be distinct and in ascending order")
         # Sums of integers wrap around at 2**64, which the sums of doubles exclude.
         exact = np.add.reduceat(self.weights, starts) == SCALE
         exact &= np.add.reduceat(self.weights / SCALE, starts) < PROBABILITY_SUM + 1
         if (self.weights <= 0).any() or not exact.all():
-            raise InvalidChannel("a channel's rows must be positive integers that sum to 2**62")
+            raise InvalidChannel("the weights in each row of a channel must be positive integers that sum to 2**62")
 
     @classmethod
     def from_probabilities(

@@ -106,6 +106,6 @@ def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
     if n_bytes > _CHANNEL_BYTES:
         raise ColumnError(
             f"{bound:.3g} released combinations would take an estimated {n_bytes / (1 << 30):.3g} GiB, more than "
-            f"the limit of {_CHANNEL_BYTES / (1 << 30):.3g} GiB: release columns in groups, one part each "
-            "(public=[...]), or all of them by LatentClassRelease"
+            f"the limit of {_CHANNEL_BYTES / (1 << 30):.3g} GiB: release the columns in several groups "
+            "(public=[...]), or all of them with LatentClassRelease"
         )

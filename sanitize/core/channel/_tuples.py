@@ -67,7 +67,7 @@ class PartStage(Stage):
         return self
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Return a function that draws whole tuples; the part gets the symbol that the same words give it alone."""
+        """Return a function that draws whole tuples; the part gets the same symbol as if it were drawn alone."""
         draw_part = self.kernel.sampler.drawing(source, lane, start)
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
@@ -91,7 +91,7 @@ class PartStage(Stage):
 
 
 def part_stages(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:
-    """Return, per part that part stages draw, its symbol in each input tuple and its stages; None for other chains."""
+    """Return the symbols in all input tuples and the stages of each drawn part; None if a stage draws whole tuples."""
     place: NDArray[Any] = np.arange(stages[0].n_inputs)
     parts: dict[int, tuple[NDArray[np.int32], tuple[Stage, ...]]] = {}
     for stage in stages:
@@ -166,7 +166,7 @@ class Tuples:
         if (n_entries := lengths.sum()) > DENSE_CELLS:
             raise ColumnError(
                 f"{len(self)} combinations of symbols with {n_entries} transitions are too many to release together; "
-                "keep fewer columns, or bin and pool values first"
+                "release fewer columns, or bin and pool values first"
             )
         part_rows = kernel.take(component)
         other_parts = [index for index in range(len(self.sizes)) if index != part]

@@ -37,8 +37,8 @@ _WHOLE, _RELATIVE = 1e-9, 1e-14
 _FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
 _MOST_ROWS = 1 << 30
 _NOT_COUNTS = (
-    "confidence needs whole counts of independent rows, but these are weighted or smoothed: leave out smoothing, and "
-    "give weighted rows as ConfidenceSet.weighted(df, sensitive, public, weights)"
+    "confidence needs whole counts of independent rows, but the counts are weighted or smoothed: leave out smoothing, "
+    "and give weighted rows as ConfidenceSet.weighted(df, sensitive, public, weights)"
 )
 
 
@@ -112,7 +112,7 @@ def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vecto
 
 @cache
 def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
-    """Approximate number of rows of a sensitive value that certify the release of two equally frequent symbols.
+    """Approximate number of rows that a sensitive value needs before two equally frequent symbols can be released.
 
     With this many rows, a count two standard deviations from one half still shows that P(y|s) lies between e^-lower / 2
     and e^upper / 2.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # Assumption of a set from clusters with unequal totals if the caller does not give the largest possible total.
 LARGEST_UNKNOWN = (
-    "the largest of the sample is taken as the largest in the population, and larger groups are not covered; "
+    "the largest total in the sample is taken as the largest in the population, and larger groups are not covered; "
     "give largest_total, the largest total in the sampling frame"
 )
 # Largest number of entries of P(y|x), times sensitive symbols, that the worst case sorts.
@@ -234,7 +234,9 @@ class ConfidenceSet:
     def contains(self, joint: JointDistribution) -> bool:
         """Return whether the set contains a distribution on the same symbols, up to rounding."""
         if joint.pmf.shape != self.lower.shape:
-            raise InvalidDistribution(f"pmf must have the set's shape {self.lower.shape}, got {joint.pmf.shape}")
+            raise InvalidDistribution(
+                f"pmf must have the shape {self.lower.shape} of the confidence set, got {joint.pmf.shape}"
+            )
         conditional = joint.pmf / joint.p_s[:, None]
         cells = (conditional >= self.lower - BUDGET) & (conditional <= self.upper + BUDGET)
         far = np.abs(conditional - self.center).sum(axis=1) / 2 <= self.distance + BUDGET
@@ -253,7 +255,9 @@ class ConfidenceSet:
     def released(self, channel: Channel) -> tuple[Vector, Vector]:
         """Return the smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
         if (taken := channel.n_inputs) != (n := len(self.public)):
-            raise InvalidChannel(f"the channel takes {taken} symbols, the set has {n} public symbols")
+            raise InvalidChannel(
+                f"the channel must take the {n} public symbols of the confidence set, but it takes {taken} symbols"
+            )
         if self.work(channel) > MOST_ENTRIES:
             raise InvalidParameter(
                 f"the worst case of a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to "
@@ -348,7 +352,7 @@ class WorstCase:
 
     @property
     def min_log_lift(self) -> Vector:
-        """Smallest log-lift of each released symbol, shape (n_y,), in nats; -inf if the symbol may rule a value out."""
+        """Smallest log-lift of each released symbol, shape (n_y,), in nats; -inf if the symbol may rule out a value."""
         return logs(self.least_lift.min(axis=0))
 
     @property

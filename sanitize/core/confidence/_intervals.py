@@ -113,7 +113,7 @@ def _slope(bottom: Vector, top: Vector, low: Vector, high: Vector) -> Vector:
 
 
 def repeats_too_often(counts: NDArray[np.int64]) -> bool:
-    """Return whether rows repeat too often to be independent draws; for such draws with probability at most 1e-6.
+    """Return whether rows repeat too often to be independent draws; it is True for such draws with probability <= 1e-6.
 
     The test finds a table that holds all its rows twice, or a table of 3,000 rows in which some 400 occur twice. No
     test can distinguish copies that look like independent draws, such as those of a bootstrap.

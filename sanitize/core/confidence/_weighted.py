@@ -70,7 +70,9 @@ class WeightedRows:
         least, most = float(totals.min()), float(totals.max())
         unknown = largest is None and clusters is not None and most > least * (1 + SAME_TOTAL)
         if largest is not None and most > positive("largest_total", largest) * (1 + SAME_TOTAL):
-            raise InvalidParameter(f"largest_total must be at least the largest total, {most:g}, got {largest:g}")
+            raise InvalidParameter(
+                f"largest_total must be at least the largest total in the sample, {most:g}, got {largest:g}"
+            )
         return cls(s, x, weights[has_weight] / max(most, largest or 0.0), cluster, is_largest_unknown=unknown)
 
     @property
@@ -95,7 +97,7 @@ class WeightedRows:
 
 
 class _Bets(NamedTuple):
-    """Terms (r - p) t of cells, sorted by cell, with their counts, and each cell's p that makes the sum 0.
+    """Terms (r - p) t of the bets, sorted by cell, with their counts, and the p of each cell that makes their sum 0.
 
     κ has shape (variances, bets): for every variance, the bets together must refuse p.
     """
@@ -209,7 +211,7 @@ class _Shares:
 
 
 def _stakes(p: Vector, kappa: Vector) -> Vector:
-    """Return λ of each bet at each p, shape (..., len(p))."""
+    """Return the stake λ of each bet at each p, shape (..., len(p))."""
     with np.errstate(divide="ignore"):
         return np.minimum(kappa[..., None] / np.sqrt(p * (1 - p)), _MOST_LOST / p)
 

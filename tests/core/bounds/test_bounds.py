@@ -451,9 +451,9 @@ BAD = (-1.0, -1e-12, math.nan, -INF, "1", None, True)
 @pytest.mark.parametrize("value", BAD)
 @pytest.mark.parametrize("bound", ALL)
 def test_bad_bounds_name_the_parameter_and_the_range(bound, value) -> None:
-    with pytest.raises(InvalidParameter, match=r"lower must .*between 0 and inf"):
+    with pytest.raises(InvalidParameter, match=r"lower must .*from 0 to inf"):
         bound(value, 1.0)
-    with pytest.raises(InvalidParameter, match=r"upper must .*between 0 and inf"):
+    with pytest.raises(InvalidParameter, match=r"upper must .*from 0 to inf"):
         bound(1.0, value)
 
 
@@ -467,7 +467,7 @@ def test_bad_orders_name_the_range(alpha) -> None:
         lambda: bd.max_lift_from_alpha(1.5, 0.5, alpha),
         lambda: bd.min_lift_from_alpha_inverse(1.5, 0.5, alpha),
     ):
-        with pytest.raises(InvalidParameter, match=r"alpha must .*between 1 and inf"):
+        with pytest.raises(InvalidParameter, match=r"alpha must .*from 1 to inf"):
             call()
 
 

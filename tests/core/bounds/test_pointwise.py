@@ -41,5 +41,5 @@ def test_budgets_by_name_are_the_sides_of_a_lift_budget():
     assert sz.LiftBudget.pml(0.4) == sz.LiftBudget(lower=math.inf, upper=0.4)
     assert sz.LiftBudget.pmc(0.4) == sz.LiftBudget(lower=0.4, upper=math.inf)
     for call in (lambda: min_lift_from_max_lift(0.9, 0.5), lambda: max_lift_from_min_lift(0.5, 0.0)):
-        with pytest.raises(InvalidParameter, match="must lie between"):
+        with pytest.raises(InvalidParameter, match="must be a number from"):
             call()

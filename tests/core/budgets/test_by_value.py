@@ -126,12 +126,12 @@ def test_a_value_named_twice_is_refused() -> None:
 @pytest.mark.parametrize(
     ("sides", "words"),
     [
-        ({"at_most": {}, "at_least": 0}, "must name sensitive values"),
-        ({"at_most": {"hiv": 0.9}, "at_least": 0}, "at_most must lie between 1"),
+        ({"at_most": {}, "at_least": 0}, "must map sensitive values"),
+        ({"at_most": {"hiv": 0.9}, "at_least": 0}, "at_most must be a number from 1"),
         ({"at_most": {"hiv": "2"}, "at_least": 0}, "at_most must be"),
-        ({"at_most": 2, "at_least": {"hiv": 1.5}}, "at_least must lie between 0"),
+        ({"at_most": 2, "at_least": {"hiv": 1.5}}, "at_least must be a number from 0"),
         ({"at_most": {"hiv": True}, "at_least": 0}, "at_most must be"),
-        ({"at_most": {"hiv": float("nan")}, "at_least": 0}, "at_most must lie"),
+        ({"at_most": {"hiv": float("nan")}, "at_least": 0}, "at_most must be a number"),
         ({"lower": {"hiv": 1.0}, "upper": 1.0}, "lower must be"),
         ({"at_most": [1.1, 2], "at_least": 0}, "at_most must be"),
     ],
@@ -142,7 +142,9 @@ def test_limits_out_of_their_range_are_refused(sides, words) -> None:
 
 
 def test_names_are_of_one_sensitive_column() -> None:
-    with pytest.raises(InvalidBudget, match="need one sensitive column, got 'ill', 'sex'; combine them into one"):
+    with pytest.raises(
+        InvalidBudget, match="need one sensitive column, got 'ill', 'sex'; combine these columns into one"
+    ):
         BUDGET.excess(joint_of(SECRETS, sex=["f", "m", "f"]))
 
 

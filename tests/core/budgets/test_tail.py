@@ -136,7 +136,7 @@ def test_whatever_is_made_of_a_release_stays_within_the_mass_of_all(case, upper,
 
 
 def test_bad_budgets_are_refused_by_name():
-    for bad, words in (((-1, 0.1), "upper"), ((1, -0.1), "delta"), ((1, 1.5), "delta must lie between 0 and 1")):
+    for bad, words in (((-1, 0.1), "upper"), ((1, -0.1), "delta"), ((1, 1.5), "delta must be a number from 0 to 1")):
         with pytest.raises(InvalidBudget, match=f"CVaRLiftBudget: .*{words}"):
             CVaRLiftBudget(*bad)
     with pytest.raises(InvalidBudget, match="random response takes a LiftBudget"):

@@ -47,5 +47,5 @@ def test_every_edit_of_a_channel_is_refused_by_name_or_harmless(channel):
     "text", ["[" * 100_000, '{"a":' * 50_000, "", "\ud800", "{}", "[]", '{"x": ' + "9" * 5000 + "}"]
 )
 def test_text_that_is_no_channel_is_refused(text):
-    with pytest.raises(InvalidChannel, match="this is not a channel"):
+    with pytest.raises(InvalidChannel, match="is not a channel that this library can read"):
         Channel.from_json(text)

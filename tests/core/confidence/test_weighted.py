@@ -312,7 +312,7 @@ def test_the_largest_cluster_of_the_sample_is_no_largest_of_the_design():
 def test_totals_that_differ_are_warned_of_and_said_on_the_report():
     s, x, w, _ = some_rows(3, 400)
     c, df = np.arange(400) // np.repeat([2, 5], [100, 300]), frame(s, x)
-    with pytest.warns(ReleaseWarning, match="totals of groups differ: the largest of the sample"):
+    with pytest.warns(ReleaseWarning, match="totals of groups differ: the largest total in the sample"):
         unsaid = ConfidenceSet.weighted(df, "s", "x", w, clusters=c)
     said = ConfidenceSet.weighted(df, "s", "x", w, clusters=c, largest_total=20)
     assert (said.prior_upper - said.prior_lower > unsaid.prior_upper - unsaid.prior_lower).all()
