@@ -52,7 +52,7 @@ class Effort:
         return self.seconds < math.inf and time.monotonic() - self._started >= share * self.seconds
 
     def is_used(self, share: float = 1.0) -> bool:
-        """Return whether this share of the units or of the time is used."""
+        """Return whether this share of the units or of the time is used up."""
         return self.spent >= share * self.limit or self.is_late(share)
 
     @property

@@ -78,7 +78,7 @@ def candidates(members: Mask, profiles: Profiles, power: PowerModel) -> sparse.c
 
 
 def _dilutions(sets: Mask, power: PowerModel) -> list[Codes]:
-    """Return the least sufficient dilutions (node, set, ratio) for each safety margin; the last set has all cells."""
+    """Return the least dilutions (node, set, ratio) that are enough, per safety margin; the last set has all cells."""
     sizes = sets.sum(axis=1)
     inside = power.design @ sets.T
     node_evidence = expected_evidence(power, inside[:, :-1], sizes[:-1])
@@ -211,5 +211,7 @@ def best_mixture(net: sparse.csr_array, lost: Vector) -> Vector:
 
     solved = linprog(lost, A_eq=sparse.csc_array(net.T), b_eq=np.ones(net.shape[1]), method="highs-ds")
     if solved.x is None:
-        raise SanitizeError(f"the linear program of the mixture failed: {solved.message}")
+        raise SanitizeError(
+            f"no channel of certified symbols could be computed ({solved.message}); merge some public symbols first"
+        )
     return np.maximum(solved.x, 0.0)

@@ -135,7 +135,7 @@ class Evidence:
         return passed
 
     def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> Mask:
-        """Return a mask (k,) of symbols y with P(y, s) proved at least (sign 1) or at most (-1) ``ratio`` P(s) P(y)."""
+        """Return a mask (k,) of symbols y with a proof of P(y, s) >= ``ratio`` P(s) P(y) (<= if ``sign`` is -1)."""
         room = 0.2  # largest e, as a share of the depth of f below 0
         b = float(np.clip(ratio * self.p_s[s], _LEAST, 1 - _LEAST))
         # f at S = s and at other S: in cells without the symbol (off), and in cells with the symbol (on).
@@ -165,7 +165,7 @@ class Evidence:
         return np.asarray(is_common | is_usable & (shown >= self.needed))
 
     def _tilt(self, b: float, p: float, values: tuple[Vector, ...], depth: Vector) -> Vector:
-        """Return an approximately best λ for symbols that would barely pass, from the design rows; λ depth < 1.
+        """Return the tilt λ that is about best for symbols that barely pass, from the design rows; λ depth is below 1.
 
         For small λ, λ = t / (v + t²) is best if f has mean t and variance v; t is the mean for which n rows just give
         the needed evidence.

@@ -56,7 +56,7 @@ def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1
     n_symbols, eps = whole_number("n_symbols", n_symbols, 1), nats("eps", eps)
     sensitivity = whole_number("sensitivity", sensitivity, 1)
     if math.isinf(eps):
-        raise InvalidParameter("eps must be finite: without noise there is nothing to design")
+        raise InvalidParameter("eps must be finite, got inf; for a channel without noise use Channel.identity(n)")
     if n_symbols * n_symbols > CHANNEL_CELLS:
         most = math.isqrt(CHANNEL_CELLS)
         raise InvalidParameter(f"n_symbols must be at most {most}, got {n_symbols}; bin the numbers")

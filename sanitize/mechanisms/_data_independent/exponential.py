@@ -140,7 +140,8 @@ def exponential_channel(
     ranks = _ranks(n_symbols, distance)
     k = ranks.shape[1]
     if (capacity is None) == (rate is None):
-        raise InvalidParameter("give exactly one of capacity and rate")
+        given = "neither" if rate is None else "both"
+        raise InvalidParameter(f"give exactly one of capacity and rate, got {given}")
     if rate is None:
         rate = calibrate_exponential(k, capacity)  # type: ignore[arg-type]
     rate = nats("rate", rate)
@@ -172,7 +173,7 @@ def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> Codes:
         k = distances.shape[1]
     if n_symbols * k > CHANNEL_CELLS:
         raise InvalidParameter(
-            f"an exponential channel from {n_symbols} to {k} symbols is a dense matrix of more than 2^24 cells; "
+            f"an exponential channel from {n_symbols} to {k} symbols would be a matrix of more than 2^24 cells; "
             "merge or bin symbols first"
         )
     if distances is None:

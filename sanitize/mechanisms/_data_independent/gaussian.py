@@ -74,7 +74,9 @@ def gaussian_noise_variance(
         x = np.unique(_numbers(values))
         levels = x - (x[0] + x[-1]) / 2
         if levels[-1] > t * (1 + 1e-12):
-            raise InvalidParameter(f"values must lie within half_range = {t:g} of their middle, got a wider range")
+            raise InvalidParameter(
+                f"values must lie within half_range = {t:g} of their middle, got a range of width {2 * levels[-1]:g}"
+            )
     if t == 0 or math.isinf(epsilon):
         return 0.0
     if epsilon < NOTHING:
@@ -134,7 +136,9 @@ def gaussian_channel(
         raise InvalidParameter("values must be two or more numbers in strictly ascending order")
     epsilon = nats("capacity", capacity)
     if epsilon < NOTHING:
-        raise InvalidParameter("capacity must be > 0, because no finite noise is enough at 0; release nothing instead")
+        raise InvalidParameter(
+            f"capacity must be > 0, got {epsilon:g}, for which no finite noise is enough; release nothing instead"
+        )
     step = check_number("step", step, "be a finite number > 0", lambda value: 0 < value < math.inf)
     reach = check_number("reach", reach, "be a finite number >= 0", lambda value: 0 <= value < math.inf)
     # With more known values than this the whole interval is used, which needs barely more noise.

@@ -50,7 +50,7 @@ def product_channel(
     array([0.5625, 0.1875, 0.1875, 0.0625])
     """
     if not channels:
-        raise InvalidParameter("channels must contain at least one channel")
+        raise InvalidParameter("channels must contain at least one channel, got none")
     plan = []
     before, after = 1, math.prod(channel.n_inputs for channel in channels)
     for channel in channels:

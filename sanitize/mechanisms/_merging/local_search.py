@@ -131,13 +131,13 @@ class LocalSearch:
 
 
 def partition_loss(labels: Codes, p_x: Vector) -> float:
-    """Loss H(X|Y) in nats up to a constant of the distribution, Σ P(G) log P(G), without digits lost to rounding."""
+    """Loss H(X|Y) in nats up to a constant of the distribution, Σ P(G) log P(G), computed without loss of digits."""
     mass = np.bincount(labels, p_x)
     return round(float(xlogy(mass, mass).sum()), 12)
 
 
 def _deal(labels: Codes, size: int, turn: int, deep: int, rng: np.random.Generator) -> tuple[Codes, Codes] | None:
-    """Return each group's window in a round, -1 for none, and its number of atoms; None if every symbol is alone.
+    """Return the window of each group in a round (-1: none) and its number of atoms; None if no symbols are merged.
 
     Groups are assigned to windows one after the other, so that no window exceeds its size.
     """

@@ -48,7 +48,7 @@ def set_sums(atoms: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class SetRisks(ABC):
-    """Base of tests whether merged sets of symbols are safe, with sets given by columns that add up under merging.
+    """Base of tests that decide whether merged sets of symbols are safe; columns describe sets and add up in a merge.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class OrderedRisks(SetRisks):
 
 
 def even_budgets(budget: Budget) -> list[Budget]:
-    """Return tighter versions of a `LiftBudget` whose sides are closer together, equal sides first; none of others.
+    """Return tighter versions of a `LiftBudget` with sides closer together, equal sides first; none for other budgets.
 
     If one side hardly binds, a search guided only by safety may be misled and keep less than a search under a budget in
     which that side binds.
@@ -222,7 +222,7 @@ def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.in
 
 
 def by_size(values: Vector) -> Vector:
-    """Round values to 11 digits of the largest, so that numbers that differ by rounding tie and the index decides."""
+    """Round values to 11 digits of the largest value, so that values that differ only by rounding become equal."""
     scale = np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0)
     # Risks that agree to 11 digits of the largest risk differ by rounding only.
     return np.round(values / scale, 11) if scale > 0 else values

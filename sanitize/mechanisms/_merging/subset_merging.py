@@ -207,7 +207,7 @@ def seed_groups(
 def find_partition(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None, account: Effort
 ) -> Codes:
-    """Return a label of a safe group for each symbol, from searches under this and under more balanced budgets."""
+    """Return a label of a safe group for each symbol, from searches under this budget and more balanced ones."""
     starts: list[Codes] = []
     is_evened = EXACT < len(joint.p_x) <= _EVENED
     for even_budget in [*(even_budgets(budget) if is_evened else ()), budget]:
@@ -225,7 +225,7 @@ def _account(joint: JointDistribution, effort: float | None = None) -> Effort:
 
 
 def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Optimality:
-    """Return the optimality that the search proves: optimal among mergings for few symbols, otherwise nothing.
+    """Return the optimality that the search proves: optimal among mergings for few symbols, no claim otherwise.
 
     A merging may be within a budget on the whole release although some symbols are not; the search ignores such
     mergings.

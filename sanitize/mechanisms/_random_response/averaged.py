@@ -68,7 +68,9 @@ def average_response(
     budget = limits_for(budget, joint.sensitive)
     limits = budget.limits or budget_in_nats(math.inf, math.inf)
     if min(tightest_limit(limits.lower), tightest_limit(limits.upper)) == 0:
-        raise InvalidBudget("limits of 1 cannot be combined with an average; give the LiftBudget alone")
+        raise InvalidBudget(
+            "limits of 1 cannot be combined with a budget on an average; give the LiftBudget of limits= as the budget"
+        )
     posteriors = PosteriorSet.from_budget(joint, budget)
     problem = Problem(joint, budget_in_nats(math.inf, math.inf), positive("gap", gap), loss)
     if not (budget.excess(joint) > 0).any():
@@ -123,7 +125,7 @@ class BoundedPrice:
         return np.where(self.within.contains(lifts), 0.0, math.inf)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Amount that this change of lifts, (..., n_s), adds to an edge's squared length, as tangents turn."""
+        """Amount added to an edge's squared length for this change of lifts, (..., n_s), along which tangents turn."""
         return np.asarray(product(turning**2, self.within.joint.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
@@ -234,7 +236,7 @@ class _Search:
         return problem.measure([response], self.least)
 
     def _improve(self, q: Vector) -> bool:
-        """Add points q, and ends of descents from them, that close part of the gap; return whether any was new."""
+        """Add points q and ends of descents from q that close part of the gap; return whether any point was new."""
         price = self.price
         self.effort.spend(len(q) * _SEARCH)
         points = q if self.effort.is_late() else np.concatenate([q, price.descend(q)])

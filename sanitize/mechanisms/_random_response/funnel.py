@@ -196,7 +196,7 @@ class Funnel:
             self.status = self.effort.status
 
     def generate(self) -> None:
-        """Find columns and prove that none is missing, for looser limits first, whose prices give bounds here too.
+        """Find columns and prove that none is missing, for looser limits first; their prices give bounds, too.
 
         Looser limits are proved faster, so there is a bound even if the effort ends before this limit's prices are
         proved.
@@ -223,7 +223,7 @@ class Funnel:
             self.status = self.effort.status
 
     def _improve(self, gap: float) -> bool:
-        """Add posteriors from descents that start at the starting points, if they help; return whether to go on."""
+        """Add posteriors from descents, if they help; return whether the search should continue."""
         points = self.price.descend(self._starts())
         self.effort.spend(points.size * _STARTS)
         return self._take_worth(points, gap) and not self.effort.is_used(_DESCENTS)
@@ -233,7 +233,7 @@ class Funnel:
         return start_points(self.points[self.weights > 0], _STARTS, len(self.lifts), _WORTH, self.rng)
 
     def _take_worth(self, points: Vector, gap: float | None = None) -> bool:
-        """Add the points that close part of the gap; return whether any was new."""
+        """Add the points that close part of the gap; return whether any point was new."""
         worth = points[self.price.evaluate(points)[0] < -_WORTH * (self.gap if gap is None else gap)]
         return len(worth) > 0 and self.take(worth)
 

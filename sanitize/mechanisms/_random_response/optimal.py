@@ -238,15 +238,15 @@ def solve_optimal_random_response(
         is_mean = isinstance(budget, MeanBudget)
         if confidence is not None or has_side or has_kept or (is_mean and target is not None):
             refused = "confidence, target, side_columns or keep" if is_mean else "confidence, side_columns or keep"
-            raise InvalidBudget(f"a {type(budget).__name__} takes no {refused}; give LiftBudget for these")
+            raise InvalidBudget(f"a {type(budget).__name__} takes no {refused}; give LiftBudget to use them")
         if isinstance(budget, AveragedBudget):
             return average_response(joint, budget, gap, account, target)
         return funnel_response(joint, budget, gap, account)
     problem = Problem.from_request(joint, budget, gap, target, side_columns if has_side else ())
     if (confidence is not None) + (problem.side is not None) + has_kept > 1:
         raise InvalidParameter(
-            "give only one of confidence, side_columns and keep: limits on side_columns and keep hold for the "
-            "frequencies of these rows only"
+            "give only one of confidence, side_columns and keep: with side_columns or keep, the limit covers only the "
+            "rows of the table and not the population"
         )
     if confidence is not None:
         return robust_random_response(problem, confidence, account)
@@ -275,8 +275,8 @@ def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -
         if (limits.lift_excess(lifts, joint.p_s) > BUDGET).any():
             listed = ", ".join(map(repr, names))
             raise ColumnError(
-                f"keeping {listed} unchanged would reveal more than the limit allows; cut values into coarser bins, "
-                "loosen the limit, or do not keep them, so that the model generates them",
+                f"keeping {listed} unchanged would reveal more than the limit allows; cut the values into coarser "
+                "bins, loosen the limit, or remove columns from keep",
                 names[0] if len(names) == 1 else None,
             )
     return groups

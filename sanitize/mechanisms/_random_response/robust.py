@@ -133,7 +133,7 @@ class _Block:
                 return
 
     def _take(self, v: Vector, worth: float) -> bool:
-        """Add columns that lower the loss by more than a threshold in nats; return whether any was new."""
+        """Add columns that lower the loss by more than a threshold in nats; return whether any column was new."""
         below = v[self.pool.loss.entropies(v) - product(v, self.mixture.mu) < -worth]
         if not sum(self.pool.add(column) for column in below):
             return False

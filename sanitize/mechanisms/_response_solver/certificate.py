@@ -62,7 +62,7 @@ class Certificate:
 
 
 class _Node(NamedTuple):
-    """Box of w in the heap, stored compactly: few entries have a lower side, and upper sides are rounded up.
+    """Box of w in the heap, stored compactly: only lower sides > 0 are stored, and upper sides are rounded up.
 
     Boxes are ordered by their bounds and, for equal bounds, by their serial numbers.
     """
@@ -108,7 +108,7 @@ class Tree:
         return -np.inf if self.has_roots else min(self.target, self.heap[0].bound if self.heap else np.inf)
 
     def steps(self, effort: Effort) -> Iterator[tuple[Boxes, Codes]]:
-        """Bound and split boxes, the first layer at any cost; yield each batch and the positions of its open boxes.
+        """Bound and split boxes, the first layer without a limit; yield each batch and the positions of its open boxes.
 
         When the time is up, one program bounds the rest of the first layer.
         """
@@ -203,7 +203,7 @@ class Tree:
 def certify(
     polytope: Polytope, mu: Vector, p_x: Vector, target: float, effort: Effort, *, stop_at_points: bool = True
 ) -> Certificate:
-    """Prove ``H(w) - μ·v >= target`` on Π, find points below it, or stop at the limit of effort or memory.
+    """Prove ``H(w) - μ·v >= target`` on Π, find points below the target, or stop at the limit of effort or memory.
 
     The first layer of boxes, or one box that contains it if the time is up, is always bounded, so the result is valid
     at any effort, though perhaps weak.

@@ -30,7 +30,7 @@ _SEARCH_SHARE = 0.7  # share of the effort or time for the search, before the bo
 
 
 class Search:
-    """Search for the mixture of posteriors within ``inner`` into P_X with the least loss, and a bound within ``outer``.
+    """Search for the mixture of posteriors within ``inner`` into P_X of least loss, and for a bound, within ``outer``.
 
     The mixture and the bound are valid after every assignment, so the search may be interrupted.
 

@@ -175,7 +175,7 @@ class ColumnPool:
         )
 
     def mix(self, penalty: Vector | None = None) -> Mixture:
-        """Find the best mixture; with a penalty per letter, shape (n,), single letters are columns at that cost."""
+        """Find the best mixture; with a penalty per letter, shape (n,), single letters are columns at this cost."""
         from scipy.optimize import linprog
 
         matrix, cost = self.matrix(), np.array(self.costs)

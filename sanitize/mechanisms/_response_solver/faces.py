@@ -1,4 +1,4 @@
-"""Pricing of posteriors with a price on leakage too: descent, and branch and bound on simplices."""
+"""Pricing of posteriors when leakage has a price, too: descent, and branch and bound on simplices."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Price:
         return (self.rate - self.shared) * self.budget.lift_risk(lifts.T, self.p_s)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Amount that this change of lifts, (..., n_s), adds to an edge's squared length, to save cuts."""
+        """Amount added to an edge's squared length for this change of lifts, (..., n_s), so that few cuts suffice."""
         return self.rate * (product(turning**2, self.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:

@@ -219,7 +219,7 @@ class Block:
 
 
 def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None, effort: Effort) -> Response:
-    """Find the response on some letters: unchanged letters if allowed, else from all vertices, else by a search.
+    """Find the response on some letters: release letters unchanged if allowed, else mix all vertices, else search.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class LiftBounds:
 
     @classmethod
     def inner(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
-        """Bounds slightly inside the budget that p_x itself meets; near a budget of 0, exactly the lifts of p_x."""
+        """Bounds slightly inside the budget, which p_x meets; near a budget of 0, they are exactly the lifts of p_x."""
         limits, mean_lifts = check_kind(budget), product(lifts, p_x)
         thin = _least_sides(limits) < EQUALITY
         if np.all(thin):
@@ -79,7 +79,7 @@ class LiftBounds:
 
     @classmethod
     def outer(cls, lifts: Vector, budget: Budget, mean_lifts: Vector | float = 1.0) -> LiftBounds:
-        """Bounds that every posterior within the budget meets, if it is part of a mixture with ``mean_lifts``."""
+        """Bounds that all posteriors within the budget meet, if they are part of a mixture with ``mean_lifts``."""
         limits = check_kind(budget)
         if isinstance(limits, LDPBudget):
             return cls._from_limits(lifts, 0.0, math.inf, math.expm1(limits.eps) if limits.eps <= LOOSEST else None)
@@ -189,7 +189,7 @@ class Polytope:
 
     @property
     def n_spread(self) -> int:
-        """Number of entries in the entropy."""
+        """Number of entries that enter the entropy."""
         return self.spread.stop - self.spread.start
 
     @property
@@ -258,7 +258,7 @@ def least_side(budget: LiftBudget | LDPBudget) -> float:
 
 
 def _least_sides(budget: LiftBudget | LDPBudget) -> Vector:
-    """Tighter side of each sensitive value, or of all."""
+    """Tighter side of the budget for each sensitive value, or for all values."""
     return np.asarray(budget.eps if isinstance(budget, LDPBudget) else np.minimum(budget.lower, budget.upper))
 
 

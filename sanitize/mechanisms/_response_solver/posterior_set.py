@@ -73,7 +73,7 @@ class PosteriorSet:
         return self.order == 1 and math.isinf(self.low) and len(self.lifts) <= _MOST_SECRETS
 
     def contains(self, lifts: Vector) -> Mask:
-        """Mask of posteriors of lifts (K, n_s) within the budget, slightly inside if a side binds."""
+        """Mask of posteriors with lifts (K, n_s) within the budget, or slightly inside the budget if a side binds."""
         excess = self.budget.lift_excess(lifts.T, self.joint.p_s)
         return (excess <= 0) & ~(np.maximum(*self.sizes(lifts)) > 1 - _MARGIN)
 
@@ -146,7 +146,7 @@ class PosteriorSet:
         return holds & (self.norm(largest)[0] < self.low * (1 - _MARGIN))
 
     def border(self, q: Vector) -> Vector:
-        """Points at which the segments from P_X to points q, shape (K, n), leave the set, or q itself."""
+        """Points at which the segments from P_X to points q, shape (K, n), leave the set, or q if q is inside."""
         p_x, inside, outside = self.joint.p_x, np.zeros((len(q), 1)), np.ones((len(q), 1))
         for _ in range(_HALVINGS):
             middle = (inside + outside) / 2

@@ -71,7 +71,7 @@ class Pricer:
         return self._walk(mixture.mu, bases, at_upper, max_steps) if starts else 0
 
     def from_random(self, mu: Vector, copies: int) -> int:
-        """Descend from random points that each emphasise one letter; return the number of columns added."""
+        """Descend from random points, each near one letter; return the number of columns added."""
         n, batch, before = self.polytope.n, self.polytope.batch, len(self.pool)
         mains = np.concatenate([self.rng.permutation(n) for _ in range(copies)])
         for first in range(0, len(mains), batch):

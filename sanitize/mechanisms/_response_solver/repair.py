@@ -136,7 +136,7 @@ def _lend(
     worst: Vector | None,
     group: Codes,
 ) -> sparse.csc_array:
-    """Return the masses after each symbol over the budget gets a part of the symbol that helps it most.
+    """Return the masses after each symbol over the budget gets a part of the symbol that lowers its leakage most.
 
     Under a set of distributions or with side knowledge, the giver is the symbol furthest inside the budget in its own
     ``worst`` case: posteriors within the budget in all cases form a cone.
@@ -175,7 +175,7 @@ def _merge(
 
 
 def _response_names(channel: Channel) -> Alphabet:
-    """Alphabet of the released symbols, each named by the public symbols that may lead to it, in their order.
+    """Alphabet of the released symbols, each named by the public symbols that may lead to it, in ascending order.
 
     Names contain no shares and are not ordered by shares, because these are figures of the table that would appear in
     every row.

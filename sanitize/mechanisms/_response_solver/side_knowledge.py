@@ -1,4 +1,4 @@
-"""Side knowledge of a reader about a row, as cuts of posteriors and as excess of a channel in each case."""
+"""Side knowledge of a reader about a row: cuts of posteriors, and the excess of a channel, in each possible case."""
 
 from __future__ import annotations
 
@@ -50,13 +50,15 @@ class SideKnowledge:
     def from_columns(
         cls, joint: JointDistribution, side_columns: str | Sequence[str] | ArrayLike
     ) -> SideKnowledge | None:
-        """Build the cases for any subset of public columns, or from P(w, s, x); None if nothing is known."""
+        """Build the cases for all subsets of some public columns, or from P(w, s, x); None if nothing is known."""
         if isinstance(side_columns, str):
             side_columns = [side_columns]
         if isinstance(side_columns, list | tuple) and all(isinstance(name, str) for name in side_columns):
             masses = joint.pmf * joint.public.alike(side_columns)[:, None]
         else:
-            error = InvalidParameter("side_columns must be public columns, or an array P(w, s, x) <= P(s, x)")
+            error = InvalidParameter(
+                "side_columns must name public columns, or be an array P(w, s, x) with entries from 0 to P(s, x)"
+            )
             masses = doubles(side_columns, error)
             is_part = masses.ndim == 3 and masses.shape[1:] == joint.pmf.shape and bool((masses >= 0).all())
             if not is_part or (masses > joint.pmf + PROBABILITY_SUM).any():

@@ -58,12 +58,12 @@ def mix_all_vertices(
 
 
 def _costs(points: Vector, loss: Loss) -> Vector:
-    """Loss of points beyond the loss of their single letters, in nats."""
+    """Loss of points minus the loss of their single letters, in nats, at least 0."""
     return np.maximum(loss.entropies(points) - product(points, loss.symbol_entropies(points.shape[1])), 0.0)
 
 
 def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAIRS) -> Vector | None:
-    """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once; None if not listable [ZDS §III-A2].
+    """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once; None if too many [ZDS §III-A2].
 
     A cut keeps the vertices on its allowed side and adds a point on every edge that it crosses. Two vertices share an
     edge when no third one lies on all the facets that both lie on; where every vertex is on n - 1 facets only,
