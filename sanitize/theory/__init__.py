@@ -1,4 +1,4 @@
-"""Notions of privacy and theorems that no other part of the library imports."""
+"""Notions of privacy, and theorems about them, that the rest of the library does not use."""
 
 import lazy_loader
 

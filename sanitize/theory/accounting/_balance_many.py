@@ -168,7 +168,7 @@ def _log_mean(values: Vector, s: float) -> float:
 def _model(
     cuts: Sequence[_Cut], q: Vector, s: float, tops: Vector, slack: float, unit: float
 ) -> tuple[float, Vector, float]:
-    """Minimise the bound over (q, s), with each V_a replaced by its largest cut."""
+    """Minimise the bound over (q, s), with each V_a of `lagrange_bound` replaced by the largest of its cuts."""
     n_y = len(q)
     owner = np.array([a for a, _, _ in cuts])
     mixtures = np.array([u for _, u, _ in cuts])

@@ -115,14 +115,18 @@ def compose(*channels: Channel | ArrayLike | Any) -> Vector:
     [0.0, 0.0, 0.6931]
     """
     if not channels:
-        raise InvalidChannel("channels must hold at least one channel, got none")
+        raise InvalidChannel("channels must contain at least one channel, got none")
     kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
     n_x = len(kernels[0])
     for j, kernel in enumerate(kernels):
         if len(kernel) != n_x:
-            raise InvalidChannel(f"channel {j + 1} has {len(kernel)} inputs, the first has {n_x}; they must agree")
+            raise InvalidChannel(
+                f"channels must have equally many inputs, got {n_x} for channel 1 and {len(kernel)} for channel {j + 1}"
+            )
     if n_x * math.prod(kernel.shape[1] for kernel in kernels) > DENSE_CELLS:
-        raise InvalidChannel(f"channels have too large a product for a matrix; compose fewer than {len(kernels)}")
+        raise InvalidChannel(
+            f"the product of {len(kernels)} channels is too large for a matrix; compose fewer channels"
+        )
     return row_products(kernels)
 
 
@@ -208,7 +212,10 @@ def general_composition(
     """
     kernels, shapes = _tables(channels, sizes)
     if len({len(shape) for shape in shapes}) > 1:
-        raise InvalidParameter("sizes must be equally long, because all tables are about the same people")
+        lengths = ", ".join(str(len(shape)) for shape in shapes)
+        raise InvalidParameter(
+            f"sizes must be equally long, because all tables are about the same people; got lengths {lengths}"
+        )
     individual, whole = _capacities(kernels, shapes, tol)
     letters = np.array(shapes, dtype=object)
     n_other_databases = [max(np.delete(letters, j, axis=0).prod(axis=0)) for j in range(len(kernels))]
@@ -221,7 +228,7 @@ def general_composition(
 def parallel_composition(
     channels: Sequence[Channel | ArrayLike | Any], sizes: Sequence[Sequence[int]], tol: float = 1e-9
 ) -> ParallelComposition:
-    """Bound the leakage about one record through channels on disjoint parts of a table, which exceeds the worst part's.
+    """Bound the leakage about one record by channels on disjoint parts of a table, which can exceed any part's leakage.
 
     For differential privacy the level of the whole is the largest level of a part. For C_1 this is false, since a
     record may determine records of other parts [WXH Def. 21, Prop. 7]. The paper does not decide whether the excess can
@@ -266,7 +273,9 @@ def _tables(channels: Any, sizes: Any) -> tuple[list[Vector], list[tuple[int, ..
     """Return the matrix of each channel, and the number of letters of each record of its table."""
     channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
     if not channels or len(channels) != len(sizes):
-        raise InvalidParameter(f"sizes must have one entry per channel, got {len(sizes)} for {len(channels)}")
+        raise InvalidParameter(
+            f"sizes must have one entry per channel and at least one, got {len(sizes)} for {len(channels)} channels"
+        )
     kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
     return kernels, [check_databases(len(kernel), sizes=size) for kernel, size in zip(kernels, sizes, strict=True)]
 

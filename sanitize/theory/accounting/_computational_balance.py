@@ -115,16 +115,22 @@ def computational_balance_function(
         # Number of maps onto k values up to renaming, a Stirling number of the second kind.
         n_maps = sum((-1) ** j * math.comb(k, j) * (k - j) ** n_y for j in range(k + 1)) // math.factorial(k)
         if n_maps > most:
-            raise InvalidParameter(f"readers={k}: more than {most} maps of {n_y} outputs to {k} values; list some")
+            raise InvalidParameter(
+                f"readers={k} stands for more than {most} maps of {n_y} outputs to {k} values; give a list of channels"
+            )
         matrices = [np.eye(k)[labels] for labels in _partitions(n_y, k)]
     else:
         several: Sequence[ArrayLike] = readers  # type: ignore[assignment]
         matrices = [channel_matrix(reader, f"reader {j + 1}") for j, reader in enumerate(as_list("readers", several))]
         if not matrices:
-            raise InvalidParameter("readers must hold at least one channel from Y, or be a number of values")
+            raise InvalidParameter(
+                "readers must be a number of values or a list of at least one channel from Y, got an empty list"
+            )
         for j, reader in enumerate(matrices):
             if len(reader) != n_y:
-                raise InvalidChannel(f"reader {j + 1} takes {len(reader)} outputs, the channel has {n_y}")
+                raise InvalidChannel(
+                    f"reader {j + 1} must take the {n_y} outputs of the channel, but it takes {len(reader)} outputs"
+                )
     seen = [matrix @ reader for reader in matrices]
     balances = tuple(balance_function(balance, b, sizes, tol=tol, starts=starts) for balance in _distinct(seen))
     everyone = individual_channel_capacity(matrix, sizes=(len(matrix),) if sizes is None else sizes, tol=tol)

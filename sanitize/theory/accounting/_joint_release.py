@@ -93,7 +93,10 @@ def joint_release(
 def check_outputs(shape: tuple[int, ...]) -> None:
     """Refuse tuples with too many combinations of symbols for their distribution to fit in memory."""
     if math.prod(shape) > _MAX_OUTPUTS:
-        raise InvalidParameter(f"{math.prod(shape)} tuples are more than {_MAX_OUTPUTS}; measure fewer columns")
+        raise InvalidParameter(
+            f"{math.prod(shape)} combinations of released symbols are more than {_MAX_OUTPUTS}; measure "
+            "fewer columns or shorter histories"
+        )
 
 
 def distribution_of_tuples(
@@ -176,7 +179,9 @@ def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
     tensor = doubles(distribution, InvalidDistribution("distribution must be an array of probabilities"))
     if not tensor.size or not (tensor.ndim == len(axes) if axes else tensor.ndim >= 2):
         axis_names = ", ".join(axes or ("S", "X1", "..."))
-        raise InvalidDistribution(f"distribution must have the axes {axis_names}, not empty, got {tensor.shape}")
+        raise InvalidDistribution(
+            f"distribution must have the axes {axis_names}, none of length 0, got an array of shape {tensor.shape}"
+        )
     return check_probabilities(tensor, "distribution")
 
 
@@ -190,5 +195,7 @@ def _rows(channel: Any, codes: Codes, size: int, alphabet: Alphabet | None, posi
             raise InvalidChannel(f"channel {position} must take all symbols of column {alphabet.columns[0]!r}")
         return match[codes].astype(np.intp), kernel
     if len(kernel) != size:
-        raise InvalidChannel(f"channel {position} takes {len(kernel)} symbols, its column has {size}")
+        raise InvalidChannel(
+            f"channel {position} must take the {size} symbols of its column, but it takes {len(kernel)} symbols"
+        )
     return codes, kernel

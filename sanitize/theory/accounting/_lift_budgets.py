@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy.special import ndtr
 
-from sanitize._util.checks import as_list, check_number, nats, positive, probability, whole_number
+from sanitize._util.checks import as_list, check_number, nats, positive, probability, short_repr, whole_number
 from sanitize.core.budgets import LiftBudget
 from sanitize.errors import InvalidParameter
 
@@ -36,7 +36,7 @@ class MeanTail:
 
 
 def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBudget:
-    """Smallest budget that (Y_1, Y_2) meet jointly if each meets its own and they are independent given S.
+    """Smallest budget that (Y_1, Y_2) meet jointly if each meets its own budget and both are independent given S.
 
     This budget exceeds the sum of the two budgets, because l(s, y_1, y_2) = l_1 l_2 / E_S[l_1 l_2], and the mean of the
     product may be far from 1. With a = e^-lower and b = e^upper of each budget, and lifts of mean 1 between them,
@@ -200,7 +200,7 @@ def private_mean_tail(
 def _check_lift_budgets(budgets: Any) -> None:
     values = as_list("budgets", budgets)
     if not values or not all(isinstance(budget, LiftBudget) for budget in values):
-        raise InvalidParameter(f"budgets must be LiftBudget values, at least one, got {values!r}")
+        raise InvalidParameter(f"budgets must be a list of at least one LiftBudget, got {short_repr(values)}")
 
 
 @dataclass(frozen=True)

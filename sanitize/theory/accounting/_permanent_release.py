@@ -84,9 +84,13 @@ def permanent_release(
     if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu" or len(codes) != pmf.shape[1]:
         raise InvalidParameter(f"histories must be whole numbers of shape ({pmf.shape[1]}, T), got {codes.shape}")
     if codes.min() < 0 or codes.max() >= n_x:
-        raise InvalidParameter(f"histories must be codes of the {n_x} symbols that the channel takes")
+        raise InvalidParameter(
+            f"histories must be codes of the {n_x} symbols that the channel takes, from 0 to {n_x - 1}"
+        )
     if len(np.unique(codes, axis=0)) < len(codes):
-        raise InvalidParameter("histories must be different from each other; add up the probabilities of equal ones")
+        raise InvalidParameter(
+            "histories must be different from each other; add up the probabilities of equal histories"
+        )
     length = codes.shape[1]
     check_outputs((n_y,) * length)
     released = np.zeros((len(pmf), n_y**length))

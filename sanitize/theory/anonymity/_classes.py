@@ -64,7 +64,9 @@ def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
     names = _names(quasi_identifiers, table, "quasi_identifiers")
     rows, weights, orders = _rows(table, names)
     if weights is not None and not np.issubdtype(weights.dtype, np.integer):
-        raise InvalidParameter("k is a number of rows, and these counts are weighted; count without weights")
+        raise InvalidParameter(
+            "k-anonymity needs whole numbers of rows, but the counts of the table are weighted; count without weights"
+        )
     sizes = np.bincount(Alphabet.from_table(rows, names, orders).encode(rows), weights).astype(np.int64)
     if not len(sizes):
         raise ColumnError("the table has no rows, so there are no classes")
@@ -72,7 +74,7 @@ def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
 
 
 def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, others: Others) -> list[ClassCounts]:
-    """Count each sensitive column in classes; other sensitive columns, if known, join the quasi-identifiers."""
+    """Count each sensitive column in classes; other sensitive columns, if a reader knows them, also define classes."""
     check_choice("others", others, "unknown", "known")
     public, secret = class_names(table, quasi_identifiers, sensitive)
     rows, weights, orders = _rows(table, (*public, *secret))
@@ -86,7 +88,7 @@ def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, oth
 
 
 def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any] | None, Mapping[str, Any] | None]:
-    """Return columns with their distinct values, found once for all counts, weights of cells and orders of values.
+    """Return the columns with their distinct values, which all counts share, weights of cells and orders of values.
 
     Weights are None if every row counts as one, and orders are None if values have their natural order.
     """
@@ -116,11 +118,12 @@ def _names(columns: Columns, table: Any, what: str) -> tuple[str, ...]:
         allowed = (table.sensitive if what == "sensitive" else table.public).columns
     if columns is None:
         if allowed is None:
-            raise InvalidParameter(f"name the columns: {what}=[...]")
+            raise InvalidParameter(f"{what} must be given for a table of rows: name the columns, as in {what}=[...]")
         return allowed
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names or len(set(names)) < len(names):
-        raise ColumnError(f"{what} must name at least one column, each once")
+        given = ", ".join(map(repr, names)) or "none"
+        raise ColumnError(f"{what} must name at least one column, and each column once, got {given}")
     if allowed is not None and (absent := [name for name in names if name not in allowed]):
         raise ColumnError.absent(absent[:1], allowed)
     return names

@@ -126,7 +126,10 @@ def approximate_dp(
     """
     matrix = channel_matrix(channel)
     if (eps is None) == (delta is None):
-        raise InvalidParameter("give exactly one of eps (for the least delta) and delta (for the least eps)")
+        given = "neither" if eps is None else "both"
+        raise InvalidParameter(
+            f"give exactly one of eps (for the least delta) and delta (for the least eps), got {given}"
+        )
     if eps is not None:
         level = check_number("eps", eps, "be a number >= 0 (inf is allowed)", lambda v: v >= 0)
         return _worst(matrix, neighbours, partial(positive_part, eps=level))

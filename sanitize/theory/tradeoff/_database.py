@@ -38,7 +38,9 @@ class _Database(Tradeoff):
         n, size = whole_number("n_records", self.n_records, 1), distributions.shape[1]
         m = round(size ** (1 / n))
         if m < 2 or m**n != size:
-            raise InvalidDistribution(f"prior must have m ** {n} entries (n_records={n}) with m >= 2, got {size}")
+            raise InvalidDistribution(
+                f"prior must have m ** {n} entries (n_records={n}) for a whole number m >= 2, got {size} entries"
+            )
         vars(self).update(n_records=n, _distributions=distributions.reshape(len(distributions), *[m] * n))
 
     @property
@@ -70,7 +72,7 @@ class _Database(Tradeoff):
         if distortion > self.largest * (1 + SAME):
             raise InvalidParameter(
                 f"distortion must lie between 0 and {self.largest:.12g} for the closed form, got {distortion:.12g}; "
-                "the programs of sanitize.theory.tradeoff have no such limit"
+                "for larger distortions use OptimalDP, OptimalIdentifiability or OptimalSibson"
             )
         return distortion
 
@@ -83,7 +85,9 @@ class _Database(Tradeoff):
 
     def _distortion(self, level: float) -> float:
         if level < self.threshold * (1 - SAME):
-            raise InvalidParameter(f"level must be at least {self.threshold:.12g}, the threshold, got {level:.12g}")
+            raise InvalidParameter(
+                f"level must be at least {self.threshold:.12g}, the threshold of this prior, got {level:.12g}"
+            )
         return mean_distance(level, self.n_records, self._n_symbols)
 
     def _matrix(self, distortion: float) -> Vector:
@@ -222,7 +226,9 @@ class DatabaseDP(_Database):
 
     def _check_closed_form(self, distortion: float) -> float:
         if math.isinf(self.threshold):  # some databases need not be distinguished, so the value may differ from h^-1(0)
-            raise InvalidParameter("some prior must be positive everywhere for the closed form; use bounds instead")
+            raise InvalidParameter(
+                "at least one of priors must be positive everywhere for the closed form; use the method bounds instead"
+            )
         return super()._check_closed_form(distortion)
 
     def bounds(self, distortion: float) -> PrivacyInterval:

@@ -102,7 +102,9 @@ class _Program(Tradeoff):
 
         channel = least_argument(design_or_none, lambda candidate: candidate.distortion, distortion)
         if channel is None:
-            raise InvalidParameter(f"distortion must be reachable by some level up to 700 nats, got {distortion:.12g}")
+            raise InvalidParameter(
+                f"distortion must be larger, got {distortion:.12g}: no channel of a level up to 700 nats reaches it"
+            )
         return channel
 
     def _check_distortion(self, distortion: float) -> float:
@@ -125,7 +127,7 @@ class _Program(Tradeoff):
     def _make_optimal(self, measurement: tuple[Vector, float] | None) -> OptimalChannel:
         """Return a channel with its measured level and distortion; refuse if no channel was found."""
         if measurement is None:
-            raise InvalidParameter("level must be larger: no channel within it was found in double precision")
+            raise InvalidParameter("level must be larger: no channel within this level was found in double precision")
         channel, level = measurement
         return OptimalChannel(level, self._problem.distortion(channel), channel)
 
@@ -227,7 +229,7 @@ class OptimalIdentifiability(_Program):
         problem, distribution = self._problem, self._problem.distributions[0]
         least = prior_ratio(distribution, self.neighbours)
         if level < least * (1 - SAME) - SAME:
-            raise InvalidParameter(f"level must be at least {least:.12g}, that of the prior, got {level:.12g}")
+            raise InvalidParameter(f"level must be at least {least:.12g}, the level of the prior, got {level:.12g}")
 
         def measure(channel: Vector) -> float:
             return round_up(identifiability(distribution, channel, self.neighbours))
@@ -350,7 +352,9 @@ class OptimalSibson(_Program):
         solution = least_information(information, problem.d[possible], float(limits[0]) * (1 - SAME), gap)
         value = information.nats(solution.value)
         if value - information.nats(max(solution.lower, 0.0)) > self.tol:
-            raise InvalidParameter(f"tol must be larger: doubles cannot prove the optimum to within {self.tol:g}")
+            raise InvalidParameter(
+                f"tol must be larger: double precision cannot prove the optimum to within {self.tol:g}"
+            )
         channel[possible] = solution.channel
         channel[~possible, int((distribution[possible] @ solution.channel).argmax())] = 1.0
         return self._make_optimal((channel, round_up(value)))

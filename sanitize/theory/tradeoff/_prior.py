@@ -121,7 +121,7 @@ class RecordsDP(Tradeoff):
     def __post_init__(self) -> None:
         vars(self)["_records"] = [PriorDP(prior, self.delta) for prior in as_list("priors", self.priors)]
         if not self._records:
-            raise InvalidDistribution("priors must hold the distribution of at least one record")
+            raise InvalidDistribution("priors must contain the distribution of at least one record, got none")
 
     @property
     def n_records(self) -> int:
@@ -177,7 +177,10 @@ class PriorMaximalLeakage(Tradeoff):
         ranked = distributions[:, order]
         vars(self).update(priors=distributions, _order=order, _tails=list(map(cumulative_tails, ranked)))
         if (np.diff(ranked, axis=1) > 0).any():
-            raise InvalidDistribution("one order of the letters must sort every prior, most likely first (Class II)")
+            raise InvalidDistribution(
+                "one order of the letters must sort all priors from most to least likely (Class II); "
+                "without such an order, use one family per prior"
+            )
 
     def product_bound(self, distortion: float, n_records: int) -> float:
         """Leakage of n optimal local channels: n times the local value at D/n [ZB Thm 18.2].

@@ -79,7 +79,7 @@ class PrivacyInterval:
 
     @property
     def exact(self) -> bool:
-        """True if the bounds meet."""
+        """True if both bounds are equal."""
         return self.lower == self.upper
 
 
@@ -114,7 +114,9 @@ def single_distribution(prior: ArrayLike) -> Vector:
     """Return a single distribution (m,); refuse several."""
     distributions = check_priors(prior)
     if len(distributions) > 1:
-        raise InvalidDistribution(f"prior must be one distribution of shape (m,), got {len(distributions)}")
+        raise InvalidDistribution(
+            f"prior must be one distribution of shape (m,), got {len(distributions)} distributions"
+        )
     return distributions[0]
 
 

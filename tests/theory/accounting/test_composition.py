@@ -427,7 +427,7 @@ def test_the_largest_product_is_made_and_no_larger_one(monkeypatch):
 def test_channels_that_do_not_fit_are_refused():
     with pytest.raises(InvalidChannel, match="at least one"):
         compose()
-    with pytest.raises(InvalidChannel, match="3 inputs, the first has 2"):
+    with pytest.raises(InvalidChannel, match="got 2 for channel 1 and 3 for channel 2"):
         compose(FLIP, np.eye(3))
     with pytest.raises(InvalidChannel, match="too large"):
         compose(*[np.full((2, 1000), 1e-3)] * 3)
@@ -447,7 +447,7 @@ def test_channels_that_do_not_fit_are_refused():
         cross_capacity(FLIP, 1, tol=-1.0)
     with pytest.raises(InvalidParameter, match="one channel per column"):
         joint_release(XOR, [FLIP])
-    with pytest.raises(InvalidChannel, match="takes 3 symbols, its column has 2"):
+    with pytest.raises(InvalidChannel, match="must take the 2 symbols of its column, but it takes 3"):
         joint_release(XOR, [FLIP, np.eye(3)])
     with pytest.raises(InvalidParameter, match="more than"):
         joint_release(XOR, [np.full((2, 2000), 1 / 2000)] * 2)

@@ -119,7 +119,7 @@ def test_a_number_of_values_stands_for_every_map_once():
         (0, InvalidParameter, "readers must be a whole number >= 1"),
         (True, InvalidParameter, "readers must be a list"),
         ([], InvalidParameter, "at least one channel from Y"),
-        ([np.eye(2)], InvalidChannel, "reader 1 takes 2 outputs, the channel has 3"),
+        ([np.eye(2)], InvalidChannel, "reader 1 must take the 3 outputs of the channel"),
         ([np.ones((3, 2))], InvalidChannel, "reader 1"),
     ],
 )

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sanitize as sz
+from sanitize.core import measures
 from sanitize.core import repeats as _repeats
 from sanitize.core.repeats import repeated_information, repeats_needed
 from sanitize.errors import InvalidParameter
@@ -79,7 +80,7 @@ def test_large_channels_end_and_wrong_parameters_are_refused(monkeypatch):
             repeated_information(*SLOW, k)
     with pytest.raises(InvalidParameter, match="share must be between 0 and 1"):
         repeats_needed(*SLOW, 1.0)
-    monkeypatch.setattr(_repeats, "CHANNEL_CELLS", 15)
+    monkeypatch.setattr(measures, "CHANNEL_CELLS", 15)
     with pytest.raises(InvalidParameter, match="4 symbols are too many"):
         repeats_needed(*SLOW)
 

@@ -103,10 +103,10 @@ def test_the_largest_matrix_of_databases_is_made_and_no_larger_one(monkeypatch) 
 def test_bad_distortions_levels_and_sizes_are_refused(made) -> None:
     for question in questions(made(2, 3)):
         for distortion in (-1e-9, 2.1, math.nan, INF, "1", None):
-            with pytest.raises(InvalidParameter, match=r"^distortion must .* between 0 and 2, got"):
+            with pytest.raises(InvalidParameter, match=r"^distortion must .* from 0 to 2, got"):
                 question(distortion)
     for level in (-1e-9, math.nan, -INF, "1", None, True):
-        with pytest.raises(InvalidParameter, match=r"^level must .* between 0 and inf, got"):
+        with pytest.raises(InvalidParameter, match=r"^level must .* from 0 to inf, got"):
             made(2, 3).distortion(level)
     for n in (0, -1, 1.5, "1", True):
         with pytest.raises(InvalidParameter, match=r"^n_records must be a whole number >= 1, got"):
@@ -134,17 +134,17 @@ def test_bad_distortions_levels_and_sizes_are_refused(made) -> None:
 def test_bad_distortions_and_levels_are_refused_by_families_with_a_prior(family, most: float) -> None:
     for distortion in (-1e-9, math.nan, "1", None, *([2.1] if most < INF else [])):
         for question in questions(family):
-            with pytest.raises(InvalidParameter, match=rf"^distortion must .* between 0 and {most}, got"):
+            with pytest.raises(InvalidParameter, match=rf"^distortion must .* from 0 to {most}, got"):
                 question(distortion)
     for level in (-1e-9, math.nan, "1", None, True):
-        with pytest.raises(InvalidParameter, match=r"^level must .* between 0 and inf, got"):
+        with pytest.raises(InvalidParameter, match=r"^level must .* from 0 to inf, got"):
             family.distortion(level)
 
 
 def test_bad_orders_deltas_and_shares_are_refused() -> None:
     for alpha in (0.5, -1, math.nan):
         for made in (td.UniformRenyiDP, td.UniformSibson, lambda n, m, a: td.OptimalSibson([0.5, 0.5], np.eye(2), a)):
-            with pytest.raises(InvalidParameter, match=r"^alpha must lie between 1 and inf"):
+            with pytest.raises(InvalidParameter, match=r"^alpha must be a number from 1 to inf"):
                 made(1, 2, alpha)
     for delta in (-0.1, 1.1, math.nan):
         for call in (
@@ -153,9 +153,9 @@ def test_bad_orders_deltas_and_shares_are_refused() -> None:
             lambda d: td.RecordsDP([[0.5, 0.5]], d),
             lambda d: td.OptimalDP([0.5, 0.5], np.eye(2), d),
         ):
-            with pytest.raises(InvalidParameter, match=r"^delta must lie between 0 and 1"):
+            with pytest.raises(InvalidParameter, match=r"^delta must be a number from 0 to 1"):
                 call(delta)
-    with pytest.raises(InvalidParameter, match=r"^least_share must lie between 0 and 0\.5"):
+    with pytest.raises(InvalidParameter, match=r"^least_share must be a number from 0 to 0\.5"):
         td.max_information_bound(0.1, 2, 0.6)
     for distortion, m in ((1.1, 2), (0.1, 1)):
         with pytest.raises(InvalidParameter, match="must"):
@@ -229,12 +229,12 @@ def test_bad_priors_are_refused(made, prior) -> None:
             InvalidParameter,
             "level must be at least 2.197",
         ),
-        (lambda: td.OptimalDP([0.5, 0.5], np.ones((2, 2))).privacy(0.5), InvalidParameter, "reachable by some level"),
+        (lambda: td.OptimalDP([0.5, 0.5], np.ones((2, 2))).privacy(0.5), InvalidParameter, "distortion must be larger"),
         *(
             (
                 lambda alpha=alpha: td.OptimalSibson([0.5, 0.5], np.ones((2, 2)), alpha).privacy(0.5),
                 InvalidParameter,
-                "distortion must lie between 1 and inf",
+                "distortion must be a number from 1 to inf",
             )
             for alpha in (1, 2, INF)
         ),

@@ -539,11 +539,11 @@ def test_information_of_order_alpha_takes_any_order_and_refuses_bad_numbers() ->
         found = td.OptimalSibson(prior, d, alpha).privacy(0.8)
         assert found == pytest.approx(td.UniformSibson(2, 3, alpha).privacy(0.8), abs=1e-8)
     for alpha in (0.5, math.nan):
-        with pytest.raises(InvalidParameter, match="alpha must lie between 1 and inf"):
+        with pytest.raises(InvalidParameter, match="alpha must be a number from 1 to inf"):
             td.OptimalSibson(prior, d, alpha)
-    with pytest.raises(InvalidParameter, match="tol must lie between"):
+    with pytest.raises(InvalidParameter, match="tol must be a number from"):
         td.OptimalSibson(prior, d, 2, 0.0)
-    with pytest.raises(InvalidParameter, match="distortion must lie between 0 and inf"):
+    with pytest.raises(InvalidParameter, match="distortion must be a number from 0 to inf"):
         td.OptimalSibson(prior, d, 2).at_distortion(-0.1)
 
 
