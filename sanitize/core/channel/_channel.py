@@ -115,7 +115,7 @@ class Channel:
     ) -> None:
         if not stages:
             raise InvalidChannel(
-                "stages must have at least one stage, got none; Channel.identity(n) releases symbols unchanged"
+                "stages must contain at least one stage, got none; Channel.identity(n) releases symbols unchanged"
             )
         for a, b in pairwise(stages):
             if a.n_outputs != b.n_inputs:
@@ -126,8 +126,8 @@ class Channel:
         outputs = Alphabet.from_size("y", stages[-1].n_outputs) if outputs is None else outputs
         if len(inputs) != stages[0].n_inputs or len(outputs) != stages[-1].n_outputs:
             raise InvalidChannel(
-                f"inputs and outputs must have {stages[0].n_inputs} and {stages[-1].n_outputs} symbols, as the stages "
-                f"have, got {len(inputs)} and {len(outputs)}"
+                f"inputs and outputs must have {stages[0].n_inputs} and {stages[-1].n_outputs} symbols, like the "
+                f"stages, got {len(inputs)} and {len(outputs)}"
             )
         fused: list[Stage] = []  # neighbouring deterministic stages are combined, and identities left out
         for stage in stages:
@@ -177,7 +177,7 @@ class Channel:
         groups = np.asarray(labels)
         if groups.ndim != 1 or not groups.size or not np.issubdtype(groups.dtype, np.integer):
             raise InvalidChannel(
-                "labels must have the group number of each symbol, as whole numbers in one dimension, "
+                "labels must be the group numbers of the symbols, one whole number per symbol, "
                 f"got an array of {groups.dtype} of shape {groups.shape}"
             )
         return cls((Stage.deterministic(groups, int(groups.max()) + 1),), inputs, outputs)
@@ -197,8 +197,8 @@ class Channel:
         """Probabilities P(y|x) as a dense matrix (n_x, n_y), for alphabets of up to a few thousand symbols."""
         if self.n_inputs * self.n_outputs > DENSE_CELLS:
             raise InvalidChannel(
-                f"a dense matrix of {self.n_inputs} x {self.n_outputs} is too large; "
-                "use .stages, joint.push(channel) or .sample"
+                f"the channel is too large for a dense matrix of {self.n_inputs} x {self.n_outputs}; "
+                "use channel.stages, joint.push(channel) or channel.sample"
             )
         return self.sparse_matrix().toarray()
 

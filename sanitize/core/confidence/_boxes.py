@@ -177,7 +177,7 @@ def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[
         if joint.n is None:
             raise InvalidDistribution(
                 "this distribution does not say how many rows it was counted from, so its error is unknown; "
-                "count it from a table (JointDistribution.from_frame) or give n"
+                "count it from a table (JointDistribution.from_frame) or give n, the number of rows"
             )
         cells = joint.pmf * joint.n
     whole = np.rint(cells).astype(np.int64)

@@ -237,5 +237,5 @@ def _numbers(values: ArrayLike) -> Vector:
     """Return the values as a vector of finite numbers; refuse anything else."""
     x = doubles(values, InvalidParameter("values must be numbers"))
     if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
-        raise InvalidParameter(f"values must be a vector of finite numbers, got shape {x.shape}")
+        raise InvalidParameter(f"values must be a one-dimensional array of finite numbers, got shape {x.shape}")
     return x

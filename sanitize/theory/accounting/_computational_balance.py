@@ -116,7 +116,7 @@ def computational_balance_function(
         n_maps = sum((-1) ** j * math.comb(k, j) * (k - j) ** n_y for j in range(k + 1)) // math.factorial(k)
         if n_maps > most:
             raise InvalidParameter(
-                f"readers={k} stands for more than {most} maps of {n_y} outputs to {k} values; give a list of channels"
+                f"readers={k} would need more than {most} maps of {n_y} outputs to {k} values; give a list of channels"
             )
         matrices = [np.eye(k)[labels] for labels in _partitions(n_y, k)]
     else:

@@ -53,7 +53,7 @@ class ClassCounts:
         """Counts of a table with one sensitive column."""
         counts = table.counts[np.ix_(table.counts.sum(axis=1) > 0, table.counts.sum(axis=0) > 0)]
         if not counts.size:
-            raise ColumnError("the table has no rows, so there are no classes")
+            raise ColumnError("the table has no rows, so it has no classes to measure; add rows")
         level = table.sensitive.levels[0]
         missing = bool((table.sensitive.codes[:, 0] == len(level)).any())
         return cls(table.sensitive.columns[0], counts, is_numeric(level.type) and not missing)
@@ -69,7 +69,7 @@ def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
         )
     sizes = np.bincount(Alphabet.from_table(rows, names, orders).encode(rows), weights).astype(np.int64)
     if not len(sizes):
-        raise ColumnError("the table has no rows, so there are no classes")
+        raise ColumnError("the table has no rows, so it has no classes to measure; add rows")
     return sizes
 
 

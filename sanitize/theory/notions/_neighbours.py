@@ -63,10 +63,8 @@ def check_databases(
     else:
         raise InvalidParameter("describe the databases by n_records and n_symbols together, or by sizes alone")
     if not shape or math.prod(shape) > most_databases:
-        raise InvalidParameter(
-            f"records must make from 1 to {most_databases} databases, which is not true of these {len(shape)} records; "
-            "give fewer records or letters"
-        )
+        given = f"{len(shape)} records that make more; give fewer records or letters" if shape else "no records"
+        raise InvalidParameter(f"records must make from 1 to {most_databases} databases, got {given}")
     if n_inputs is not None and (n := math.prod(shape)) != n_inputs:
         raise InvalidParameter(f"records of {shape} letters make {n} databases, but the channel has {n_inputs} inputs")
     return shape

@@ -227,7 +227,7 @@ class DatabaseDP(_Database):
     def _check_closed_form(self, distortion: float) -> float:
         if math.isinf(self.threshold):  # some databases need not be distinguished, so the value may differ from h^-1(0)
             raise InvalidParameter(
-                "at least one of priors must be positive everywhere for the closed form; use the method bounds instead"
+                "at least one prior must be positive everywhere for the closed form; use the method bounds instead"
             )
         return super()._check_closed_form(distortion)
 
