@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sanitize.core.alphabet import Alphabet
 
 # Shares of the privacy level for counts of levels, choices of edges, and counts of pairs.
-_LEVELS, _CHOICE, _PAIRS = Fraction(1, 2), Fraction(1, 10), Fraction(2, 5)
+_LEVELS, _CHOICE, _PAIRS = Fraction(2, 5), Fraction(1, 10), Fraction(1, 2)
 # Approximate sum of the whole-number chances of all levels given a level of the parent.
 WHOLE = 1 << 26
 _HALF = np.uint64(32)
