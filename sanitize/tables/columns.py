@@ -105,7 +105,7 @@ def check_type(dtype: pa.DataType, name: str) -> pa.DataType:
 
 
 def cast_values(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Cast values to another type of their kind, including doubles near zero to narrow decimals, as Arrow cannot."""
+    """Cast values to another type of their kind; unlike Arrow, also cast doubles near zero to narrow decimals."""
     if _is_narrow_decimal(dtype) and pa.types.is_floating(values.type):
         values = values.cast(check_type(dtype, ""))
     return values.cast(dtype)
@@ -181,7 +181,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
 
 
 def hashable_storage(column: ArrowColumn) -> ArrowColumn:
-    """Convert a column to a type that Arrow can deduplicate: extensions to storage types, narrow types to wider."""
+    """Convert a column to a type that Arrow can deduplicate: extensions to storage types, narrow types to wide ones."""
     if isinstance(column.type, pa.BaseExtensionType):
         return hashable_storage(column.cast(column.type.storage_type))
     if any(is_type(column.type) for is_type in _WITHOUT_DICTIONARIES):
@@ -201,7 +201,9 @@ def _check_indices(column: ArrowColumn, name: str) -> None:
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         indices = chunk.indices.drop_null() if chunk.indices.null_count else chunk.indices
         if not all_below(indices.to_numpy(), len(chunk.dictionary)):
-            raise ColumnError(f"column {name!r} is damaged: a dictionary index points past its dictionary", name)
+            raise ColumnError(
+                f"column {name!r} is damaged: some rows have a code without a category; rebuild the column", name
+            )
 
 
 def _indices(chunk: pa.DictionaryArray) -> NDArray[np.int32]:
@@ -293,4 +295,6 @@ def concat_values(values: pa.Array, fresh: pa.Array, name: str) -> pa.Array:
                 continue
             if comparable(joined) == [*comparable(values), *comparable(fresh)]:
                 return joined
-    raise ColumnError(f"column {name!r} has parts of type {values.type} and {fresh.type}; give it one type", name)
+    raise ColumnError(
+        f"column {name!r} has values of type {values.type} and of type {fresh.type}; convert all to one", name
+    )

@@ -50,7 +50,7 @@ class Table(Mapping[str, Any]):
             return native
         if isinstance(native, np.ndarray):
             if native.ndim != 2:
-                raise ColumnError(f"expected a table, got an array of {native.ndim} dimension(s)")
+                raise ColumnError(f"expected a table or an array of 2 dimensions, got {native.ndim} dimension(s)")
             names = tuple(f"x{j}" for j in range(native.shape[1]))
             return cls(native, "array", names, names)
         if hasattr(native, "to_native"):  # a narwhals frame, which wraps one of these kinds
@@ -215,7 +215,7 @@ def _kind(native: Any) -> str | None:
 
 
 def _is(native: Any, module: str, name: str) -> bool:
-    """Return whether an object is of a class of a library that may not be imported."""
+    """Return whether an object is an instance of a class of a library, which need not be imported."""
     return isinstance(native, getattr(sys.modules.get(module), name, ()))
 
 
@@ -270,7 +270,9 @@ def join_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
     try:
         return pa.unify_schemas([first, *later], promote_options="permissive") if later else first
     except pa.ArrowException as error:  # the error quotes a name and types only
-        raise ColumnError(f"tables that follow one another differ: {error}; give each column one type") from None
+        raise ColumnError(
+            f"the tables of the stream differ: {error}; give each column the same type in all of them"
+        ) from None
 
 
 def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -280,7 +282,9 @@ def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
     try:
         return table.select(schema.names).cast(schema)
     except pa.ArrowException:
-        raise ColumnError("tables that follow one another differ in the types of a column; give it one type") from None
+        raise ColumnError(
+            "the tables of the stream have a column with different types; convert it to one type"
+        ) from None
 
 
 def _read_stream(stream: Any) -> pa.Table:
@@ -288,7 +292,9 @@ def _read_stream(stream: Any) -> pa.Table:
     try:
         parts = [reader.read_all() for reader in open_readers(stream)]
     except pa.ArrowException as error:
-        raise ColumnError(f"the stream cannot be read ({type(error).__name__})") from None
+        raise ColumnError(
+            f"the stream raised {type(error).__name__} while it was read; check the code that makes it"
+        ) from None
     check_any(sum(map(len, parts)))
     schema = join_schemas([part.schema for part in parts])
     return pa.concat_tables([cast_to_schema(part, schema) for part in parts])
@@ -339,7 +345,7 @@ def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] 
 
 
 def _pandas_values(values: pa.Array, dtype: Any, stored: pa.DataType) -> Any:
-    """Convert distinct values to a pandas array of a dtype with a type of Arrow's, or of objects if they do not fit."""
+    """Convert distinct values to a pandas array of an Arrow dtype, or of objects if the values do not fit."""
     import pandas as pd
 
     if isinstance(dtype, pd.CategoricalDtype):
@@ -411,7 +417,7 @@ def _encode_runs(values: pa.Array, dtype: pa.DataType) -> pa.Array:
 
 
 def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
-    """Convert to a NumPy column of a dtype, or of a wider one for longer texts; of objects if values do not fit."""
+    """Convert to a NumPy column of a dtype, of a wider dtype for longer texts, or of objects if values do not fit."""
     dictionary, indices = _parts(array)
     values = dictionary.to_numpy(zero_copy_only=False)
     text = {"U": pa.types.is_string, "S": pa.types.is_binary}.get(dtype.kind)

@@ -99,7 +99,7 @@ _BLOCK_ROWS = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """Rows of some columns as numbers of their combinations of values.
+    """Rows of some columns, each as the number of its combination of values.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Combined:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, ArrowColumn]) -> Combined | None:
-        """Number the combinations of some columns; None if there are too many for the rows, or lengths differ."""
+        """Number the combinations of some columns; None if there are too many, or if columns differ in length."""
         n_rows = len(next(iter(columns.values())))
         if n_rows < FEW_ROWS or any(len(column) != n_rows for column in columns.values()):
             return None
@@ -158,7 +158,7 @@ def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
         even = len(numbers) // 2 * 2
         pairs = count(np.ascontiguousarray(numbers[:even]).view("<u2"), n << 8).reshape(n, 1 << 8)
         if pairs[:, n:].any():
-            raise IndexError("a number is not counted")
+            raise IndexError(f"the numbers must be less than {n}")
         return pairs[:, :n].sum(axis=0) + pairs.sum(axis=1) + count(numbers[even:], n)
     counts = np.zeros(n, np.int64)
     size = max(_BLOCK_ROWS, 4 * n)  # summing counts is faster than counting
@@ -192,7 +192,7 @@ def take_answers(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
 def answer_of_each(values: pa.Array, numbers: NDArray[Any]) -> pa.Array:
     """Look up the answers in an Arrow array, which is twice as fast as NumPy because narrow numbers stay narrow."""
     if not all_below(numbers, len(values)):  # much faster than Arrow's own check
-        raise IndexError("a number has no answer")
+        raise IndexError(f"the numbers must be from 0 to {len(values) - 1}")
     return pc.take(values, pa.array(numbers), boundscheck=False)
 
 

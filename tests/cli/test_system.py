@@ -151,7 +151,8 @@ for kind, files in ((SourceError, ("shut/raw.parquet", "x.parquet")), (TargetErr
 @on_linux
 def test_functions_name_the_folder_too(made):
     assert apart(FUNCTIONS, made, without_privileges).splitlines() == [
-        f"'{name}' is below a folder that may not be entered; name another" for name in ("raw.parquet", "x.parquet")
+        f"'{name}' is below a folder that may not be entered; name another file"
+        for name in ("raw.parquet", "x.parquet")
     ]
 
 

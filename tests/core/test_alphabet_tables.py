@@ -81,7 +81,7 @@ def test_a_union_with_equal_numbers_of_another_type_adds_nothing(dtype):
 
 def test_a_union_over_other_columns_or_kinds_is_refused():
     text, number = Alphabet(("x",), ["a"]), Alphabet(("x",), [1])
-    with pytest.raises(ColumnError, match="column 'x' has parts of type"):
+    with pytest.raises(ColumnError, match="column 'x' has values of type"):
         text.union(number)
     with pytest.raises(ColumnError):
         text.union(Alphabet(("y",), ["a"]))

@@ -137,7 +137,7 @@ EXPECTED: dict[str, list[tuple[str, str, tuple[int, str]]]] = {
     "csv/long_line.csv": [("s", "x", CONSTANT), ("x", "s", CONSTANT)],
     "csv/na_is_a_value.csv": [("s", "country", RELEASED)],
     "csv/nul_bytes.csv": [("s", "x", (3, "contains NUL bytes"))],
-    "csv/ragged.csv": [("s", "x", (3, "has a row of 1 fields where its header has 2"))],
+    "csv/ragged.csv": [("s", "x", (3, "has a row of 1 fields, but its header has 2"))],
     "csv/semicolon_decimal_comma.csv": [("s", "x", RELEASED), ("x", "s", RELEASED)],
     "csv/unterminated_quote.csv": [("s", "x", (3, "has an open double quote"))],
     "csv/utf16.csv": [("s", "x", (3, "is UTF-16"))],

@@ -238,7 +238,7 @@ def test_a_stream_has_no_receipt_and_no_delimiter(file, tmp_path):
     receipt.parent.mkdir()
     for more, says in (
         ({"receipt": receipt}, "bytes of its files"),
-        ({"description": sz.TableDescription(delimiter=";")}, "no delimiter"),
+        ({"description": sz.TableDescription(delimiter=";")}, "delimiter is a setting of text files"),
     ):
         with pytest.raises(InvalidParameter, match=says):
             sz.release_file(TABLE.to_reader(), tmp_path / "out.parquet", merging(), **more)

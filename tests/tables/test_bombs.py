@@ -249,7 +249,8 @@ def test_rows_that_a_file_cannot_hold_are_refused_unless_the_owner_says_so(tmp_p
     monkeypatch.setattr(footer, "_ROWS_A_BYTE", 1)
     with pytest.raises(
         SourceError,
-        match=r"promises 262144 rows out of \d+, more than 1000 rows and 1 per byte; .* made it .*SANITIZE_TRUSTED=1",
+        match=r"declares 262144 rows in \d+ bytes, more than 1000 rows and 1 per byte; .* made the file "
+        r".*SANITIZE_TRUSTED=1",
     ):
         list(read._file_batches(path, ["x"], 10, None))
     monkeypatch.setenv("SANITIZE_TRUSTED", "1")
@@ -267,7 +268,7 @@ def test_large_footers_are_refused_unless_the_owner_says_so(limit, words, tmp_pa
     path = tmp_path / "large.parquet"
     pq.write_table(pa.table({"x": [1, 2]}), path)
     monkeypatch.setattr(limit, 20)
-    with pytest.raises(SourceError, match=words + r" .* if you made it yourself, set SANITIZE_TRUSTED=1"):
+    with pytest.raises(SourceError, match=words + r" .* If you made the file yourself, set SANITIZE_TRUSTED=1"):
         ParquetSource.open(path)
     monkeypatch.setenv("SANITIZE_TRUSTED", "1")
     assert ParquetSource.open(path).n_rows == 2
@@ -290,6 +291,6 @@ def test_columns_that_are_bombs_together_are_refused(tmp_path, monkeypatch):
     pq.write_table(pa.table({"x": text, "y": text}), path, compression="zstd", use_dictionary=False)
     monkeypatch.setattr(footer, "_BOMB_BYTES", 3 << 19)
     assert list(ParquetSource.open(path)._file_batches(path, ["x"], 10, None))
-    words = r"promises \d+ bytes out of \d+, more than 1572864 bytes per row group and 1000 times .* refused as a"
+    words = r"declares \d+ bytes, stored as \d+, more than 1572864 bytes per row group and 1000 times .* refused as a"
     with pytest.raises(SourceError, match=words):
         list(ParquetSource.open(path)._file_batches(path, ["x", "y"], 10, None))

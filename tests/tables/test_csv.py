@@ -90,8 +90,8 @@ def test_a_header_may_hold_line_ends_and_span_reads(tmp_path):
     [
         (b"", "no header line"),
         (b"\n\n", "no header line"),
-        (b"s,x\np\n", "has a row of 1 fields where its header has 2"),
-        (b"s,x\np,a,SECRET\n", "has a row of 3 fields where its header has 2"),
+        (b"s,x\np\n", "has a row of 1 fields, but its header has 2"),
+        (b"s,x\np,a,SECRET\n", "has a row of 3 fields, but its header has 2"),
         (b's,x\np,"SECRET\nn,b\n', "has an open double quote"),
         (b's,x\np,a\n"n,b\n' + b"p,SECRET\n" * 2_000_000, "an open double quote"),
         (b"s,x\np,a\0b\n", "NUL bytes"),
@@ -151,7 +151,7 @@ def test_a_column_with_bins_is_a_whole_number_or_a_double(tmp_path):
 
 def test_a_column_with_bins_that_holds_text_is_named(tmp_path):
     path = write(tmp_path / "in.csv", "s,x\np,12\nn,SECRET\n")
-    with pytest.raises(ColumnError, match="'x' must be numbers, because of its bins") as caught:
+    with pytest.raises(ColumnError, match="'x' must contain only numbers, because of its bins") as caught:
         release_file(path, tmp_path / "out.csv", merging(bins={"x": [0, 10, 20]}))
     assert "SECRET" not in str(caught.value)
 
@@ -393,7 +393,7 @@ def test_what_stands_between_names(header, names, tmp_path):
 
 def test_a_row_of_another_dialect_than_its_header_is_refused(tmp_path):
     path = write(tmp_path / "in.csv", "s;x\np;a\nn,b\n")
-    with pytest.raises(SourceError, match="a row of 1 fields where its header has 2"):
+    with pytest.raises(SourceError, match="a row of 1 fields, but its header has 2"):
         read(path, ["s", "x"])
 
 
@@ -478,7 +478,7 @@ def test_a_tab_may_be_spelt_out_and_parquet_has_no_delimiter(tmp_path, capsys):
         assert '"a,b"' in capsys.readouterr().out
     pq.write_table(pa.table({"s": [1]}), tmp_path / "raw.parquet")
     assert main(["init", str(tmp_path / "raw.parquet"), "--delimiter", ";"]) == 3
-    assert "has no delimiter" in capsys.readouterr().err
+    assert "delimiter is a setting of text files" in capsys.readouterr().err
 
 
 def test_functions_take_the_delimiter_that_the_command_takes(tmp_path):

@@ -190,7 +190,7 @@ def test_what_is_no_number_leaves_a_column_as_it_stands(text, tmp_path):
     (tmp_path / "raw.csv").write_text(f'x,y\n1,a\n2,b\n"{text}",c\n')
     table = CsvSource.open(tmp_path / "raw.csv")
     assert "x" not in table.infer_types(["x"])[1]
-    with pytest.raises(ColumnError, match="column 'x' must be numbers") as caught:
+    with pytest.raises(ColumnError, match="column 'x' must contain only numbers") as caught:
         CsvSource.open(tmp_path / "raw.csv", description=sz.TableDescription(types={"x": "quantity"}))
     assert text not in str(caught.value)
 
@@ -303,7 +303,7 @@ POLICY = {
     [
         ({"types": {"x": "quantiti"}}, "did you mean 'quantity'"),
         ({"types": {"x": "%d"}}, "the format of its dates"),
-        ({"source": {"decimal": ",", "thousands": ","}}, "two different characters"),
+        ({"source": {"decimal": ",", "thousands": ","}}, "must be different, but both are"),
         ({"source": {"header": "no"}}, "source.header must be"),
         ({"source": {"missing": "NA"}}, "source.missing must be"),
         ({"source": {"decimals": ","}}, "did you mean 'decimal'"),

@@ -117,9 +117,9 @@ class CsvSource(Source):
         header = self.description.header
         if header is None and is_row and not infers_header:
             raise SourceError(
-                f"the first line of {self.root.name} looks like a row, not like names of columns; say header = false "
-                "if it is one (the columns are then column_1, column_2, ...), or header = true if it names them, under "
-                "[source] in the policy, or with --header"
+                f"the first line of {self.root.name} looks like a row, not like column names. Set header, "
+                "under [source] in the policy or with --header: true if the line names the columns, false if the line "
+                "is a row (the columns are then named column_1, column_2, ...)"
             )
         header = not is_row if header is None else header
         return replace(self, description=self.description.with_changes(delimiter=delimiter, header=header))
@@ -169,7 +169,7 @@ class CsvSource(Source):
         return self.description.with_changes(missing=tuple(sorted(marks)), **number_signs), readers
 
     def _surveys(self, forms: Mapping[str, str | None]) -> dict[str, TextSurvey]:
-        """Survey the texts of some columns, each with a format of dates in addition to the usual ones, or None."""
+        """Survey the texts of some columns; ``forms`` gives a column one more date format, or None."""
         surveys = {name: TextSurvey(self.description.missing) for name in forms}
         for name, form in forms.items():
             surveys[name].dates.update({} if form is None else {form: None})
@@ -310,8 +310,8 @@ def _parsing(file: Path, raw: CheckedBytes) -> Iterator[None]:
     raw.check()
     if shape := re.search(r"Expected (\d+) columns, got (\d+)", message):
         raise SourceError(
-            f"{file.name} has a row of {shape[2]} fields where its header has {shape[1]}; mend it, remove lines above "
-            "the header, or quote the fields that contain commas or line breaks"
+            f"{file.name} has a row of {shape[2]} fields, but its header has {shape[1]}; correct the row, remove "
+            "lines above the header, or quote the fields that contain commas or line breaks"
         )
     if column := re.search(r"In CSV column #(\d+)", message):
         name = raw.names[int(column[1])]
@@ -319,8 +319,11 @@ def _parsing(file: Path, raw: CheckedBytes) -> Iterator[None]:
             raise _unfit(name)
         raise ColumnError(f"column {name!r} has text that is not valid UTF-8; convert the file to UTF-8 first", name)
     if "straddl" in message:
-        raise SourceError(f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or an open double quote")
-    raise SourceError(f"{file.name} cannot be read as CSV: it is damaged or not supported")
+        raise SourceError(
+            f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or an open double quote; shorten the row, or "
+            "close the quote"
+        )
+    raise SourceError(f"{file.name} cannot be read as CSV: the file is damaged or not CSV; write it as CSV again")
 
 
 def is_text_file(name: str) -> bool:
@@ -332,8 +335,8 @@ def _unfit(name: str, *, is_date: bool = False) -> ColumnError:
     """Error for a column with fields that are not numbers, or not dates."""
     kind, way = ("dates", "its format under [types]") if is_date else ("numbers", "its signs (decimal, thousands)")
     return ColumnError(
-        f"column {name!r} must be {kind}, because of its bins, its type or the fit, and some fields are not: correct "
-        f"them, name marks of missing values (missing) or {way} in the policy, or leave the column "
-        "out of bins and types",
+        f"column {name!r} must contain only {kind}, because of its bins, its type or the fit, but some fields are not. "
+        f"Correct these fields, set {way} or the marks of missing values (missing) in the policy, or leave "
+        "the column out of bins and types",
         name,
     )

@@ -60,7 +60,9 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
         while (end := header_end(head)) is None and (more := self._read(1 << 16)):
             head += more
             if len(head) > HEADER_BYTES:
-                raise SourceError(f"{name} has no header line in its first {HEADER_BYTES >> 20} MiB")
+                raise SourceError(
+                    f"{name} has no header line in its first {HEADER_BYTES >> 20} MiB; check that it is CSV"
+                )
         end = len(head) if end is None else end
         start = head[:_SAMPLE_BYTES].decode("utf-8", errors="replace")
         self.delimiter = delimiter or detect_delimiter(start)
@@ -95,7 +97,9 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
     def check_quotes(self) -> None:
         """Refuse a quote that is still open after the last byte, because it turns all following rows into one field."""
         if self._quotes % 2:
-            raise SourceError(f'{self._name} has an open double quote; inside quoted fields, write two of them: ""')
+            raise SourceError(
+                f'{self._name} has an open double quote; close it, and write "" for a quote inside a quoted field'
+            )
 
     def _block(self, count: int) -> npt.NDArray[np.uint8]:
         """Read the next bytes, checked for NUL; empty after an error, as raising in a parser's thread is unsafe."""
@@ -126,7 +130,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
         except UnicodeDecodeError:
             raise SourceError(f"{self._name} has a header that is not valid UTF-8; convert it first") from None
         except csv.Error:
-            raise SourceError(f"{self._name} has a header whose quotes do not pair up") from None
+            raise SourceError(f"{self._name} has a header whose quotes do not pair up; close each quote") from None
         if len(rows) != 1 or not rows[0]:
             raise SourceError(f"{self._name} has no header line: the first line must name the columns")
         return rows[0]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Self
 
+from sanitize._util.checks import short_repr
 from sanitize.errors import InvalidParameter
 from sanitize.tables.files.csv_stream import is_delimiter
 from sanitize.tables.files.spelling import is_date_format
@@ -57,17 +58,21 @@ class TableDescription:
     def __post_init__(self) -> None:
         if self.delimiter is not None and not is_separator(self.delimiter):
             got = repr(self.delimiter[:10]) if isinstance(self.delimiter, str) else type(self.delimiter).__name__
-            raise InvalidParameter(f'delimiter must be one character that separates fields, as ";", got {got}')
+            raise InvalidParameter(f'delimiter must be one character that separates fields, such as ";", got {got}')
         if self.header not in (None, True, False):
-            raise InvalidParameter("header must be True if the first line names the columns, or False")
+            raise InvalidParameter(
+                "header must be True if the first line names the columns, otherwise False, "
+                f"got {short_repr(self.header)}"
+            )
         if isinstance(self.missing, str) or not all(isinstance(mark, str) for mark in self.missing or ()):
-            raise InvalidParameter('missing must be a list of texts, as ["NA", "."]')
+            raise InvalidParameter('missing must be a list of texts, such as ["NA", "."]')
         object.__setattr__(self, "missing", None if self.missing is None else tuple(self.missing))
         for name, allowed in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
             if getattr(self, name) not in (None, *allowed):
-                raise InvalidParameter(f"{name} must be one of {', '.join(map(repr, allowed))}")
+                got = short_repr(getattr(self, name))
+                raise InvalidParameter(f"{name} must be one of {', '.join(map(repr, allowed))}, got {got}")
         if self.decimal is not None and self.decimal == self.thousands:
-            raise InvalidParameter("decimal and thousands must be two different characters")
+            raise InvalidParameter(f"decimal and thousands must be different, but both are {self.decimal!r}")
         for column, kind in self.types.items():
             check_column_type(column, kind)
 
@@ -101,7 +106,7 @@ def check_column_type(column: str, kind: Any) -> None:
     near = get_close_matches(kind, TYPES, n=1) if isinstance(kind, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InvalidParameter(
-        f"the type of column {column!r} must be one of {', '.join(TYPES)}, or the format of its dates, as in "
+        f"the type of column {column!r} must be one of {', '.join(TYPES)}, or the format of its dates, such as "
         f"%d.%m.%Y{hint}"
     )
 

@@ -89,7 +89,7 @@ class Thrift:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise ValueError("varint")
+        raise ValueError("a number has more bytes than the protocol allows")
 
     def whole(self) -> int:
         """Read a whole number."""
@@ -102,11 +102,11 @@ class Thrift:
         if kind == _BINARY:
             size = self._varint()
             if size > len(self.data) - self.at:
-                raise ValueError("binary")
+                raise ValueError("a text ends after the footer")
             self.at += size
             return self.data[self.at - size : self.at]
         if depth > NESTING:
-            raise ValueError("depth")
+            raise ValueError("the structures are nested too deeply")
         if kind == _STRUCT:
             return self.fields(depth + 1)
         if kind in (_LIST, _SET):
@@ -114,7 +114,7 @@ class Thrift:
             self.at += 1
             kind, size = head & 15, head >> 4 if head >> 4 < 15 else self._varint()
             if size > len(self.data) - self.at:
-                raise ValueError("list")
+                raise ValueError("a list ends after the footer")
             self._count(size)
             return [self._value(kind, depth + 1) for _ in range(size)]
         if kind in (_TRUE, _FALSE, _BYTE):  # in lists, booleans are bytes
@@ -123,7 +123,7 @@ class Thrift:
         if kind == _DOUBLE:
             self.at += 8
             return struct.unpack("<d", self.data[self.at - 8 : self.at])[0]
-        raise ValueError("kind")
+        raise ValueError("a value has an unknown type")
 
 
 _DEEPEST_SCHEMA = 100
@@ -138,7 +138,7 @@ _ROWS_A_BYTE = 10_000
 # The owner of a file that only looks like a bomb sets this to 1. It is a switch and not a limit to raise, because
 # the owner of a known file needs no limit, and nobody could choose a limit for an unknown file.
 _TRUSTED = "SANITIZE_TRUSTED"
-UNLESS = f"refused as a decompression bomb; if you made it yourself, set {_TRUSTED}=1"
+UNLESS = f"refused as a decompression bomb. If you made the file yourself, set {_TRUSTED}=1"
 _START, _END, _PROMISED, _VALUES = range(4)
 # Repetition of a schema element, and the physical type of texts.
 _REQUIRED, _REPEATED, _BYTE_ARRAY = 0, 2, 6
@@ -191,7 +191,7 @@ class Footer:
         return footer
 
     def refuse_bombs(self, columns: Sequence[str], file: Path, row_groups: Sequence[int] | None = None) -> None:
-        """Refuse columns that would, by footer or page headers, decompress to far more than their size in the file."""
+        """Refuse columns that would decompress to far more than their size in the file, by footer or page headers."""
         # The reader selects every path that equals a name or continues it after a dot, which may be part of a name.
         prefixes = tuple(f"{column}." for column in columns)
         places = [place for place, path in enumerate(self.paths) if path in columns or path.startswith(prefixes)]
@@ -204,12 +204,12 @@ class Footer:
                 bombs = promised > np.maximum(_BOMB_BYTES, _BOMB_RATIO * stored)
                 claim = most = ""
                 if n_rows > max(_BOMB_ROWS, _ROWS_A_BYTE * size):
-                    claim, most = f"{n_rows} rows out of {size}", f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} per byte"
+                    claim, most = f"{n_rows} rows in {size} bytes", f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} per byte"
                 if bombs.any():
-                    claim = f"{promised[bombs].max()} bytes out of {stored[bombs].min()}"
+                    claim = f"{promised[bombs].max()} bytes, stored as {stored[bombs].min()}"
                     most = f"{_BOMB_BYTES} bytes per row group and {_BOMB_RATIO} times the stored size"
                 if claim:
-                    raise SourceError(f"{file.name} promises {claim}, more than {most}; {UNLESS}")
+                    raise SourceError(f"{file.name} declares {claim}, more than {most}; {UNLESS}")
             if chunks.size:
                 with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
                     for chunk in chunks.reshape(-1, 4).tolist():
@@ -227,9 +227,9 @@ def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:
             at, promised = reader.at + packed, promised - size
             n_values -= _whole((header.get(5) or header.get(8) or {1: 0})[1])
             if at > len(content) - _TAIL_BYTES or promised < 0 or n_values < 0:
-                raise ValueError("page")
+                raise ValueError("a page exceeds its column chunk")
     except (*DAMAGE, TooMany):
-        raise SourceError(f"{name} is damaged: the pages of a column do not match its footer") from None
+        raise SourceError(f"{name} is damaged: the pages of a column do not match its footer; write it again") from None
 
 
 class _Encrypted(Exception):
@@ -249,7 +249,7 @@ def _parse_footer(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Foot
     except RecursionError:
         return f"{{}} has columns nested more than {_DEEPEST_SCHEMA} deep; flatten them first"
     except DAMAGE:
-        return "{} is damaged or not supported: its footer is inconsistent"
+        return "{} is damaged or not supported: its footer is inconsistent; write the file again"
 
 
 _remembered = lru_cache(maxsize=8)(_parse_footer)
@@ -262,13 +262,13 @@ def _footer(fields: Fields, file_size: int) -> Footer:
     groups = fields.get(4, [])
     rows = tuple(_whole(group[3]) for group in groups)
     if sum(rows) != fields[3]:
-        raise ValueError("rows")
+        raise ValueError("the row groups have another number of rows than the file")
     chunks = np.array([_row_group(group, leaves, file_size) for group in groups], np.int64)
     chunks = chunks.reshape(len(groups), len(leaves), 4)
     filled = chunks[chunks[..., _START] < chunks[..., _END]]
     filled = filled[filled[:, _START].argsort()]
     if (filled[1:, _START] < filled[:-1, _END]).any():
-        raise ValueError("chunks overlap")
+        raise ValueError("two column chunks overlap")
     return Footer(rows, tuple(b".".join(leaf.path).decode() for leaf in leaves), chunks)
 
 
@@ -282,7 +282,7 @@ class _Node(NamedTuple):
 
     def child(self, element: Fields) -> _Node:
         if (repetition := _whole(element.get(3, _REQUIRED))) > _REPEATED:
-            raise ValueError("repetition")
+            raise ValueError("a column has an unknown repetition type")
         levels = self.n_repetitions + (repetition == _REPEATED), self.n_definitions + (repetition != _REQUIRED)
         return _Node((*self.path, element[4]), *levels, element.get(1) == _BYTE_ARRAY)
 
@@ -290,9 +290,9 @@ class _Node(NamedTuple):
         """Refuse size statistics that crash pyarrow because their levels or values do not fit the column."""
         for histogram, n_levels in ((sizes.get(2), self.n_repetitions), (sizes.get(3), self.n_definitions)):
             if histogram and len(histogram) != n_levels + 1:
-                raise ValueError("histogram of levels")
+                raise ValueError("a histogram has another number of levels than its column")
         if 1 in sizes and not self.holds_bytes:
-            raise ValueError("bytes of values")
+            raise ValueError("a column without texts declares the size of texts")
 
 
 def _leaves(elements: list[Fields]) -> list[_Node]:
@@ -314,7 +314,7 @@ def _leaves(elements: list[Fields]) -> list[_Node]:
         if len(open_nodes) > _DEEPEST_SCHEMA:
             raise RecursionError
     if any(left for _, left in open_nodes):
-        raise ValueError("schema")
+        raise ValueError("the schema lacks a declared column")
     return leaves
 
 
@@ -322,7 +322,7 @@ def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[t
     """Start, end, declared bytes and number of values of each column chunk of a row group."""
     chunks = group[1]
     if len(chunks) != len(leaves):
-        raise ValueError("columns")
+        raise ValueError("a row group has another number of columns than the schema")
     if any(8 in chunk or 9 in chunk for chunk in chunks):
         raise _Encrypted
     entries = []
@@ -332,7 +332,7 @@ def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[t
         if 0 < metadata.get(11, 0) < (start or file_size):  # a chunk without values may contain only a dictionary
             start = metadata[11]
         if start + stored > file_size or max(promised, values) >= 1 << 62:
-            raise ValueError("chunk")
+            raise ValueError("a column chunk exceeds the file")
         entries.append((start, start + stored, promised, values))
     return entries
 
@@ -340,5 +340,5 @@ def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[t
 def _whole(value: Any) -> int:
     """Read a whole number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError("number")
+        raise ValueError("a value is not a whole number of at least 0")
     return value

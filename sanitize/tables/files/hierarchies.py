@@ -48,10 +48,10 @@ def read_hierarchy(hierarchy: Hierarchy | str | Path, column: str) -> dict[str, 
     height = len(lines[0])
     for number, line in enumerate(lines, 1):
         if len(line) != height:
-            raise bad_hierarchy(column, f"line {number} has {len(line)} entries, the first one has {height}")
+            raise bad_hierarchy(column, f"line {number} has {len(line)} entries, but the first line has {height}")
         value, *above = (str(entry) for entry in line)
         if ancestors.setdefault(value, tuple(above)) != tuple(above):
-            raise bad_hierarchy(column, f"line {number} gives a value that an earlier line has with other ancestors")
+            raise bad_hierarchy(column, f"line {number} repeats a value of an earlier line, with other ancestors")
     for place in range(height - 2):
         parent: dict[str, str] = {}
         for names in ancestors.values():

@@ -118,7 +118,7 @@ class TextSurvey:
             self._look_for_numbers(values)
 
     def may_be(self, signs: tuple[str, str]) -> bool:
-        """Return whether the column may have quantities: numbers in these signs, without leading zeros of codes."""
+        """Return whether the column may contain quantities: numbers with these signs, without leading zeros."""
         is_long = self.signs.get(signs, False) and self.n_digits > _MOST_DIGITS
         return self.is_filled and signs in self.signs and not self.is_padded and not is_long
 
@@ -136,7 +136,7 @@ class TextSurvey:
         return ColumnReader(self.dates[form] or date_types(form)[0], Spelling(missing=self._missing), form)
 
     def as_number(self, signs: tuple[str, str]) -> ColumnReader:
-        """Converter from the texts to numbers in these signs, which must be among ``signs``."""
+        """Converter from the texts to numbers written with these signs, which must be among ``signs``."""
         whole = self.signs[signs] and self.n_digits <= _MOST_DIGITS
         native = self.is_native and signs[0] == "." and (self.is_whole or not whole)
         dtype = pa.int64() if whole and self.is_filled else pa.float64()
@@ -182,5 +182,5 @@ def date_order(surveys: Collection[TextSurvey], description: TableDescription) -
 
 
 def _has_commas(description: TableDescription) -> bool:
-    """Return whether fields are separated by commas, as where the month is written first and commas group digits."""
+    """Return whether commas separate the fields, as where people write the month first and group digits by commas."""
     return (description.delimiter or ",").startswith(",")

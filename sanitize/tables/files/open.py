@@ -52,12 +52,12 @@ def to_path(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
             errno.EACCES: "is below a folder that may not be entered",
         }
         if (number := getattr(problem, "errno", None)) in useless:
-            raise error(f"{shorten_path(path)} {useless[number]}; name another") from None
+            raise error(f"{shorten_path(path)} {useless[number]}; name another file") from None
     return path
 
 
 def is_address(name: object) -> TypeGuard[str]:
-    """Return whether a name is an address in a store: text, since a path cannot contain two slashes in sequence."""
+    """Return whether a name is an address in a store; only text can be, as no path contains two slashes in sequence."""
     return isinstance(name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None
 
 
@@ -98,8 +98,8 @@ class Target:
             inside = source.is_dir() and source_path in target_path.parents
             if source_path == target_path or inside or target_path in source_path.parents:
                 raise TargetError(
-                    f"{path.name or path} is the raw table, lies inside it or contains it, and the raw table is never "
-                    "modified; choose another target"
+                    f"{path.name or path} is the raw table, lies inside it or contains it; the raw table is never "
+                    "modified. Choose another target"
                 )
         if not target_path.parent.is_dir():
             raise TargetError(f"the folder of {path} does not exist; create it first")
@@ -110,7 +110,7 @@ class Target:
                 raise exists_error(path)
             if path.is_dir() != as_folder or not (path.is_dir() or stat.S_ISREG(path.stat().st_mode)):
                 kind = "a folder" if as_folder else "a regular file"
-                raise TargetError(f"{path} exists and is not {kind}; it was not replaced")
+                raise TargetError(f"{path} exists and is not {kind}; it was not replaced. Choose another name")
         return cls(path, as_folder, force)
 
     @property
@@ -178,7 +178,7 @@ def attach_description(source: SourceLike, description: TableDescription | None)
     if details == TableDescription():
         return source
     if isinstance(source, (Source, Described)):
-        raise InvalidParameter("this table is open already, with its own description; leave description out")
+        raise InvalidParameter("the table was opened with its own description; leave out description=")
     return Described(source, details)
 
 
@@ -208,7 +208,7 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
             table = source.with_numbers(numbers)
         elif hasattr(source, "read") and not hasattr(source, "get_chunk"):  # pandas reads tables in chunks
             if isinstance(source.read(0), str):
-                raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
+                raise InvalidParameter("the stream must yield bytes, not text; give, for example, sys.stdin.buffer")
             spool = stack.enter_context(Spool(partial(shutil.copyfileobj, cast(BinaryIO, source), length=COPY_BYTES)))
             table = CsvSource.open(spool, numbers, request.description, infers_header=request.infers_header)
         elif is_address(source):
@@ -216,7 +216,7 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
         elif isinstance(source, (str, os.PathLike)):
             table = _open_path(to_path(source, SourceError), numbers, request)
         else:
-            _refuse_of_text("a table that is no file", request.description, InvalidParameter)
+            _refuse_of_text("this table", request.description, InvalidParameter)
             table = stack.enter_context(ArrowSource.open(source)).with_types(request.description.types)
         if weights is not None:
             table.check([weights])
@@ -229,7 +229,7 @@ def _open_path(path: Path, numbers: Numbers, request: Described) -> Source:
     if _is_csv(path):
         return CsvSource.open(path, numbers, request.description, infers_header=request.infers_header)
     if path.exists():
-        _refuse_of_text(f"{path.name}, which is no text file,", request.description, SourceError)
+        _refuse_of_text(path.name, request.description, SourceError)
     return ParquetSource.open(path).with_types(request.description.types)
 
 
@@ -237,7 +237,7 @@ def _refuse_of_text(what: str, description: TableDescription, error: type[Saniti
     """Refuse settings that apply only to text files."""
     for name in ("delimiter", "header", "missing", "decimal", "thousands"):
         if getattr(description, name) is not None:
-            raise error(f"{what} has no {name}; leave it out")
+            raise error(f"{name} is a setting of text files and does not apply to {what}; leave out {name}")
 
 
 def _is_csv(path: Path) -> bool:

@@ -112,7 +112,9 @@ class ParquetSource(Source):
             n_rows -= len(next(iter(batch.values())))
             yield batch
         if n_rows:
-            raise SourceError(f"{file.name} is damaged: it has another number of rows than its footer says")
+            raise SourceError(
+                f"{file.name} is damaged: its number of rows differs from the number in its footer; write it again"
+            )
 
     def _file_batches(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
@@ -201,7 +203,7 @@ def _plain_text_columns(metadata: pq.FileMetaData, names: Sequence[str], row_gro
 
 
 def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield groups of consecutive positions, and their sums of sizes: at most ``most``, or that of one position."""
+    """Yield groups of consecutive positions with their total size, at most ``most`` in groups of several positions."""
     run: list[int] = []
     total = 0
     for position, size in enumerate(sizes):
@@ -228,8 +230,8 @@ def _read_footer_bytes(file: Path) -> tuple[bytes, int]:
         head = stream.read(len(_ARROW[0]))
         if head.startswith(_ARROW):
             raise SourceError(
-                f"{name} is an Arrow (Feather) file, which is not read; write it as Parquet first, for example with "
-                "pandas.read_feather(...).to_parquet(...)"
+                f"{name} is an Arrow (Feather) file, which sanitize does not read; write it as Parquet first, "
+                "for example with pandas.read_feather(...).to_parquet(...)"
             )
         head = head[: len(MAGIC)]
         if size < _MIN_BYTES or head not in (MAGIC, _ENCRYPTED):
@@ -239,7 +241,9 @@ def _read_footer_bytes(file: Path) -> tuple[bytes, int]:
         if head == _ENCRYPTED or tail == _ENCRYPTED:
             raise SourceError(f"{name} is encrypted; decrypt it first")
         if tail != MAGIC or length > size - _MIN_BYTES:
-            raise SourceError(f"{name} is cut off or damaged: it does not end like a Parquet file")
+            raise SourceError(
+                f"{name} is cut off or damaged: it does not end like a Parquet file; copy or write it again"
+            )
         if length > _FOOTER_BYTES and not is_trusted():
             raise SourceError(f"{name} has a footer of {length} bytes, more than {_FOOTER_BYTES}; {UNLESS}")
         stream.seek(size - 8 - length)

@@ -234,7 +234,7 @@ def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
     is_number, is_date = is_number_type(dtype), pa.types.is_temporal(dtype)
     if (kind in NUMBERS and not is_number) or (kind is not None and is_dated(kind) and not is_date):
         message = (
-            f"column {field.name!r} is stored as {dtype}, not as the type {kind!r} of its description; convert one"
+            f"column {field.name!r} is stored as {dtype}, not as the type {kind!r} in its description; correct either"
         )
         raise ColumnError(message, field.name)
     if kind in ("code", "category") and is_number:
@@ -280,7 +280,9 @@ def _entries(folder: Path) -> Iterator[Path]:
         seen = (entry for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_")))
         entries = [(entry, _is_folder(entry)) for entry in seen]
     except OSError as error:
-        raise SourceError(f"the folder {folder.name!r} cannot be entered ({error.strerror}); no row was read") from None
+        raise SourceError(
+            f"the folder {folder.name!r} cannot be entered ({error.strerror}); no row was read. Check its permissions"
+        ) from None
     for entry, is_folder in entries:
         if not is_folder:
             yield entry
@@ -304,7 +306,7 @@ def _is_folder(entry: Path) -> bool:
 def check_regular(file: Path) -> None:
     """Refuse pipes and devices, on which reading would wait or never end."""
     if file.exists() and not file.is_file():
-        raise SourceError(f"{file.name} is not a regular file; write the data to a file first")
+        raise SourceError(f"{file.name} is not a regular file (for example a pipe); write the data to a file first")
 
 
 def file_stamp(file: Path) -> tuple[int, int, int]:
@@ -339,7 +341,7 @@ def reading(name: str) -> Iterator[None]:
     except PermissionError:
         raise SourceError(f"{name} may not be read; check its permissions") from None
     except (pa.ArrowMemoryError, MemoryError):
-        raise SourceError(f"{name} needs more memory to decode than is available") from None
+        raise SourceError(f"{name} needs more memory than is available; split it into smaller files") from None
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, *_UNPACKING) as error:
         if isinstance(error, OSError) and error.errno:  # Arrow's errors on content have none
             raise SourceError(f"{name} cannot be read ({os.strerror(error.errno)})") from None
@@ -363,9 +365,11 @@ def partition_schema(root: Path, files: Sequence[Path], file_columns: Collection
     folders = [_values(root, file) for file in files]
     names = [name for name, _ in folders[0]]
     if any([name for name, _ in values] != names for values in folders):
-        raise SourceError(f"the folders under {root.name!r} do not name the same columns for every file; rename them")
+        raise SourceError(
+            f"the folders under {root.name!r} do not name the same columns for every file, as in year=2024; rename them"
+        )
     if len(set(names)) < len(names):
-        raise SourceError(f"the folders under {root.name!r} name a column twice; rename them")
+        raise SourceError(f"the folders under {root.name!r} name a column twice; rename one of them")
     fields = []
     for j, name in enumerate(names):
         if name in file_columns:

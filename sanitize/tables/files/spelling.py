@@ -96,7 +96,7 @@ class Spelling:
         """
         plain = _trim(plain_signs(self.drop_marks(texts)))
         if not self.spells(plain.drop_null()):  # Arrow refuses 1,5 of another spelling, but would accept 0x1F
-            raise pa.ArrowInvalid("not a number")
+            raise pa.ArrowInvalid("a text is not a number")
         if self.thousands:
             plain = pc.replace_substring(plain, self.thousands, "")
         if self.decimal != ".":
@@ -128,7 +128,7 @@ def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
         return plain.cast(dtype)
     matches = pc.extract_regex(plain, _date_pattern(form))
     if matches.null_count != plain.null_count:
-        raise pa.ArrowInvalid("not a date of this form")
+        raise pa.ArrowInvalid("a text is not a date of this form")
     part = {field.name: pc.struct_field(matches, field.name) for field in matches.type}
     day = _join_texts([_year(part), pc.utf8_lpad(_month(part), 2, "0"), pc.utf8_lpad(part["d"], 2, "0")], "-")
     if "H" in part:

@@ -150,7 +150,9 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
             self._file.close()
             if isinstance(error, OSError) and error.errno is not None:  # Arrow's own errors have none
                 reason = os.strerror(error.errno)
-                raise SourceError(f"{self.name} cannot be kept in a temporary file ({reason})") from None
+                raise SourceError(
+                    f"{self.name} cannot be kept in a temporary file ({reason}); set TMPDIR to a folder with more room"
+                ) from None
             raise
 
     def open(self) -> io.BufferedReader:
@@ -208,7 +210,9 @@ class Remote:
             return cls(*FileSystem.from_uri(address))
         except (pa.ArrowException, OSError, ValueError, ImportError):  # these errors quote the address
             kind = address.partition("://")[0]
-            raise error(f"the address {kind}://... names no store that pyarrow.fs can reach") from None
+            raise error(
+                f"the address {kind}://... names no store that pyarrow.fs can reach; check the address"
+            ) from None
 
     @property
     def name(self) -> str:
@@ -224,7 +228,7 @@ class Remote:
                 for info in self._files():
                     inner = PurePosixPath(info.path).relative_to(self.path)
                     if ".." in inner.parts:
-                        raise SourceError(f"{root.name} contains a file whose name leads out of it; nothing was read")
+                        raise SourceError(f"{root.name} contains a file whose path leads out of it; rename the file")
                     (root / inner).parent.mkdir(parents=True, exist_ok=True)
                     with self.store.open_input_stream(info.path) as stream, (root / inner).open("xb") as copy:
                         shutil.copyfileobj(stream, copy, COPY_BYTES)

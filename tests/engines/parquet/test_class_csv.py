@@ -126,6 +126,6 @@ def test_saved_classes_read_new_csv_by_the_types_of_its_fit(both, tmp_path):
     assert len(pd.read_csv(tmp_path / "out.csv")) == 50
     df["age"] = "old"
     df.to_csv(tmp_path / "odd.csv", index=False)
-    with pytest.raises(ColumnError, match="'age' must be numbers") as caught:
+    with pytest.raises(ColumnError, match="'age' must contain only numbers") as caught:
         sz.release_file(tmp_path / "odd.csv", tmp_path / "odd_out.csv", saved)
     assert "old" not in str(caught.value).replace("'age'", "")
