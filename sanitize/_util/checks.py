@@ -73,7 +73,7 @@ def check_number(name: str, value: object, legal: str, holds: Callable[[float], 
 
 
 def number(name: str, value: object, low: float, high: float) -> float:
-    """Return the value as a float within ``[low, high]``; an infinite end of the range is itself legal.
+    """Return the value as a float within ``[low, high]``; an infinite end belongs to the range.
 
     Raises
     ------
@@ -122,7 +122,9 @@ def as_list(name: str, values: Iterable[T]) -> list[T]:
     try:
         return list(values)
     except TypeError:
-        raise InvalidParameter(f"{name} must be a list, such as [value] for one, got {type(values).__name__}") from None
+        raise InvalidParameter(
+            f"{name} must be a list, such as [value] for one value, got {type(values).__name__}"
+        ) from None
 
 
 def or_infinity(function: Callable[[float], float], value: float) -> float:
@@ -188,7 +190,7 @@ def check_probabilities(p: Vector, name: str, advice: str = "") -> Vector:
         If the value does not meet this condition.
     """
     if not np.isfinite(p).all() or (p < 0).any():
-        raise InvalidDistribution(f"{name} must have finite entries >= 0")
+        raise InvalidDistribution(f"{name} must have finite entries >= 0, got some that are negative, infinite or NaN")
     with np.errstate(over="ignore"):
         total = float(p.sum())
     if abs(total - 1) > PROBABILITY_SUM:

@@ -74,7 +74,7 @@ class SchemaError(ValueError):
 
 
 def field_note(must: str = "", advice: str = "", **limits: Any) -> Meta:
-    """Return a field's metadata: its limits and, for errors, what the field must be and an advice."""
+    """Return a field's metadata: its limits and, for errors, the rule and a remedy."""
     return Meta(extra={"must": must, "advice": advice}, **limits)
 
 
@@ -91,7 +91,7 @@ Digest = Annotated[str, field_note("64 hexadecimal digits", pattern=r"^[0-9a-f]{
 
 
 class Declared(Struct, frozen=True, forbid_unknown_fields=True):
-    """Base class of all forms."""
+    """Base class of all forms, which declare the fields of a JSON or TOML object."""
 
 
 def form(name: str = "Form", tag: tuple[str, str] | tuple[None, None] = (None, None), /, **fields: Any) -> Any:
@@ -115,7 +115,7 @@ def field_notes(structure: Any) -> dict[str, dict[str, Any]]:
 
 
 def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None:
-    """Raise a SchemaError if a rule does not hold; for rules in a form's `__post_init__` that types cannot express."""
+    """Raise a SchemaError if a rule does not hold; a form's `__post_init__` checks rules that types cannot express."""
     if not holds:
         raise SchemaError(what, path)
 
@@ -158,7 +158,7 @@ def read_sealed(form: type[T], text: str | bytes) -> T:
     except SchemaError as error:
         if not is_changed or error.path in (("format",), ("version",)):
             raise
-    require(not is_changed, "does not fit its seal, so it was changed or damaged")
+    require(not is_changed, "was changed or damaged after it was written: its checksum, sha256, does not fit")
     return content
 
 
@@ -301,10 +301,10 @@ def _no_structure(kind: Any, value: Any) -> Any:
         try:
             return unpack_array(value)
         except ValueError:
-            raise SchemaError("is damaged") from None
+            raise SchemaError("is damaged: expected an array that sanitize wrote") from None
     if kind is Fraction:
         return Fraction(read(_Ratio, value))
-    raise NotImplementedError(f"no value of a form is a {kind}")
+    raise NotImplementedError(f"a form cannot have a field of the type {kind}")
 
 
 def _plain(value: Any) -> Any:
@@ -333,5 +333,5 @@ class _Packed(Declared, frozen=True):
             flat = np.unpackbits(flat, count=math.prod(self.shape)).astype(bool)
         with np.errstate(invalid="ignore"):
             numbers = flat.astype(flat.dtype.newbyteorder("=") if wanted is Any else wanted)
-        require((numbers == flat).all(), "holds other numbers")
+        require((numbers == flat).all(), "contains numbers that do not fit their type")
         return numbers.reshape(self.shape)

@@ -246,7 +246,7 @@ class _Unnamed:
 
     @property
     def readable(self) -> Path:
-        """Path of the output before it is moved to its final name; without a name, by its number in this process."""
+        """Path of the output before it gets its final name; a file without a name has a path by its number."""
         if self.hidden is not None:
             return self.hidden
         assert self._stream is not None
@@ -353,7 +353,7 @@ class _Unnamed:
 
 def exists_error(name: object) -> TargetExists:
     """Return the error for an output that already exists."""
-    return TargetExists(f"{name} exists already; choose another name, or overwrite it: --force, force=True")
+    return TargetExists(f"{name} exists already; choose another name, or overwrite it with force=True (--force)")
 
 
 def temporary_place() -> str:
@@ -383,7 +383,7 @@ def writing(path: Path) -> Iterator[None]:
     except (SanitizeError, BrokenPipeError):
         raise
     except PermissionError:
-        raise TargetError(f"{path.parent} may not be written to; nothing was written") from None
+        raise TargetError(f"{path.parent} may not be written to; nothing was written. Check its permissions") from None
     except OSError as error:
         reason = error.strerror or "the storage refused"  # Arrow's errors have no strerror and quote addresses
         raise TargetError(f"{path.name} cannot be written ({reason}); nothing was written") from None

@@ -61,7 +61,7 @@ def show_progress() -> Iterator[None]:
 
 @contextmanager
 def notify_rows(listener: Listener, starter: Starter = _unheard) -> Iterator[None]:
-    """Call ``listener`` with the number of rows of each batch, ``starter`` with that of each pass (None: unknown)."""
+    """Call ``listener`` with the rows in each batch, and ``starter`` with the rows in each pass, None if unknown."""
     token = _HEARD.set((listener, starter))
     try:
         yield

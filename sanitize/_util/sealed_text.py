@@ -52,7 +52,7 @@ def compute_seal(state: Mapping[str, Any]) -> str:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     state = dict(pairs)
     if len(state) < len(pairs):
-        raise NotStrict("a name occurs twice")
+        raise NotStrict("a name occurs twice in an object")
     return state
 
 
@@ -64,7 +64,7 @@ def _whole(digits: str) -> int:
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise NotStrict("a number is not finite")
+        raise NotStrict("a number is infinite, NaN or too large")
     return value
 
 
@@ -118,7 +118,7 @@ def unpack_array(text: str) -> pa.Array:
         (column,) = batch.columns
         column.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, TypeError, IndexError, struct.error, MemoryError):
-        raise ValueError("values are damaged") from None
+        raise ValueError("the text is not an array that `pack_array` wrote, or it is damaged") from None
     return column
 
 

@@ -333,7 +333,7 @@ def test_generators_are_refused_because_their_copies_draw_the_same(tmp_path, sou
     df, ledger = table(), sz.Ledger(tmp_path / "ledger", WIDE)
     sanitizer = respond(random_state=source(3))
     for call in (ledger.record, ledger.check):
-        with pytest.raises(InvalidParameter, match="may be a copy of one that draws for another"):
+        with pytest.raises(InvalidParameter, match="may be a copy of one that draws another"):
             call(df, sanitizer)
     with pytest.raises(InvalidParameter, match="may be a copy"):
         ledger.record(df, respond(), key=source(3))

@@ -58,7 +58,7 @@ def test_an_array_comes_back_as_it_was(array):
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_what_is_damaged_or_would_unfold_is_refused_before_it_is_looked_at(kind):
     assert len(BOMB) < 10_000
-    with pytest.raises(ValueError, match="values are damaged"):
+    with pytest.raises(ValueError, match="or it is damaged"):
         unpack_array(DAMAGED[kind])
     with pytest.raises(SchemaError, match="it is damaged"):
         read(pa.Array, DAMAGED[kind])

@@ -54,7 +54,7 @@ class Buckets:
     ) -> Buckets:
         """Build buckets, 2**bits per row, for rows of integers that sum to 2**scale_bits."""
         if bits.max() > _MOST_BITS:
-            raise InvalidChannel(f"a channel row has more than 2**{_MOST_BITS} outputs")
+            raise InvalidChannel(f"a row of the channel has more than 2**{_MOST_BITS} outputs; release fewer columns")
         sizes = np.diff(indptr)
         offset = np.concatenate([[0], np.cumsum(1 << bits)])
         threshold = np.empty(offset[-1], np.int64)

@@ -312,8 +312,8 @@ def noise_key(source: Randomness) -> bytes | None:
     if isinstance(words, NoiseKey):
         return words.key
     raise InvalidParameter(
-        f"random_state must not be a {type(source).__name__}, which may be a copy of one that draws for another "
-        "release: leave random_state at None, or give a new NoiseKey"
+        f"random_state must not be a {type(source).__name__}, which may be a copy of one that draws another "
+        "release; leave random_state at None, or give a new NoiseKey"
     )
 
 
@@ -325,5 +325,5 @@ def is_secure(source: Randomness) -> bool:
 
 def warn_of_seed() -> None:
     """Warn that a file is drawn from a seed; estimators state this only in their reports, because tests use seeds."""
-    danger = "the noise of this file comes from a seed, and anyone who guesses it can undo the noise"
+    danger = "the noise of this file comes from a seed, and anyone who guesses the seed can undo the noise"
     warnings.warn(f"{danger}; leave random_state at None, or give key=", ReleaseWarning, stacklevel=3)

@@ -42,7 +42,9 @@ def receiving(out: NDArray[Any] | None, n_rows: int, n_outputs: int) -> NDArray[
         return np.empty(n_rows, np.int32)
     is_whole = isinstance(out, np.ndarray) and out.shape == (n_rows,) and np.issubdtype(out.dtype, np.integer)
     if not is_whole or np.iinfo(out.dtype).max < n_outputs - 1:
-        raise InvalidChannel(f"out must be an array of {n_rows} integers of a type that holds 0 to {n_outputs - 1}")
+        raise InvalidChannel(
+            f"out must be an array of {n_rows} integers of a type with all numbers from 0 to {n_outputs - 1}"
+        )
     return out
 
 
@@ -186,7 +188,7 @@ class KeepTable:
 
 @dataclass(frozen=True, eq=False)
 class RedrawTable:
-    """Sampler that passes all inputs through except the last one, which draws from its row.
+    """Sampler that passes all inputs through except the last one, whose output is drawn from its row.
 
     Attributes
     ----------
@@ -226,7 +228,7 @@ class RedrawTable:
 
 @dataclass(frozen=True, eq=False)
 class UniformTable:
-    """Sampler of one input with n outputs, which draws by a product; weights differ by at most one, larger ones first.
+    """Sampler of one input with n outputs, whose weights differ by at most one, larger ones first; draws by a product.
 
     A word w and n outputs give the output ⌊w n / 2**32⌋ and a remainder. The outputs' shares of the integers begin less
     than n / 4 units of 2**-62 above the multiples of 1/n. So for up to 2**16 outputs, a remainder from 1 to 2**32 - n

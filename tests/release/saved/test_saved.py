@@ -305,13 +305,13 @@ BARE = {"format": "sanitize/release", "version": 1}
     [
         ("{", "not JSON"),
         ('{"format": 1, "format": 2}', "occurs twice"),
-        ('{"format": NaN}', "not finite"),
+        ('{"format": NaN}', "infinite, NaN"),
         ('{"format": "sanitize/channel"}', "format must be 'sanitize/release'"),
         (
             '{"format": "sanitize/release", "version": 2}',
             "version must be 1, the version of this form that this library",
         ),
-        ('{"format": "sanitize/release", "version": 1}', "does not fit its seal, so it was changed or damaged"),
+        ('{"format": "sanitize/release", "version": 1}', "was changed or damaged after it was written"),
         (json.dumps(BARE | {"sha256": compute_seal(BARE)}), "library_version is missing"),
         ("{" * 100_000, "not JSON"),
     ],
