@@ -336,7 +336,7 @@ def test_python_refuses_the_same(people, fitted, change, error, words):
                 sz.LiftBudget.symmetric(9.0),
                 sensitive="ill",
             ).fit(pd.DataFrame({"ill": df["ill"]} | {f"c{i}": np.arange(len(df)) >> i & 1 for i in range(5)})),
-            "a hash gives 4 random numbers",
+            "draws in more than 4 stages",
         ),
     ],
 )

@@ -96,7 +96,7 @@ def release_by_tasks(
     table = ParquetSource.open(Path(source).absolute())
     path = Path(target).absolute()
     if path.suffix.lower() in (".parquet", ".csv"):
-        raise TargetError(f"{path.name} names a file, and workers write a folder of parts; leave out the {path.suffix}")
+        raise TargetError(f"{path.name} names a file, but workers write a folder of parts; leave out {path.suffix}")
     place = Target.check(path, table.root, force=force, as_folder=True)
     book = None if ledger is None else as_ledger(ledger)
     tasks = list_tasks(table, task_rows)
@@ -138,7 +138,7 @@ class _FirstPassByTasks(TableCounter):
     tasks: list[Task] = field(kw_only=True)
 
     def count(self, layout: Layout, order: RowOrder) -> RowCounts:
-        """Count all rows; if they keep their order, also by position."""
+        """Count all rows, also by position if the rows keep their order."""
         self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.read))))
         audited = self.order_audit(layout, order) is not None
         return self._run(partial(count_rows, worker_source(self.source), layout, audits_order=audited), "count")
@@ -162,7 +162,7 @@ def shared_noise_key(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
 
 def _shared_key(words: RandomWords) -> NoiseKey:
     if not isinstance(words, NoiseKey):
-        raise InvalidParameter("workers cannot share a NumPy Generator: leave random_state at None, or give key=")
+        raise InvalidParameter("random_state: workers cannot share a NumPy Generator; leave it at None, or give key=")
     return words
 
 

@@ -204,14 +204,15 @@ class _Settings:
         if not hasattr(sanitizer, "_releaser"):
             raise InvalidParameter(
                 "the last argument must be an estimator, a policy or a saved release, as in release_file(source, "
-                f"target, sanitizer); got {type(sanitizer).__name__} there"
+                f"target, sanitizer); got {type(sanitizer).__name__}"
             )
         releaser = sanitizer._releaser()
         policy, is_listed = getattr(releaser, "policy", None), releaser is not sanitizer
         if policy is not None:
             if policy.unit is not None:
                 raise InvalidParameter(
-                    "the rows of this policy belong to units: release them by `sanitize release -p`, or by "
+                    "the rows of this policy belong to units, such as people: release them "
+                    "with `sanitize release -p`, or with "
                     f"sanitize.{'people.UnitRelease' if policy.tables else 'engines.parquet.release_units'}"
                 )
             rows, workers = rows or policy.rows, workers or policy.workers

@@ -74,7 +74,9 @@ class Task:
     def check(self, n_rows: int) -> None:
         """Refuse to continue if the number of rows read differs from the plan, because row numbers would be wrong."""
         if n_rows != self.n_rows:
-            raise SourceChanged(f"{self.file.name} has more or fewer rows than its footer says; nothing was released")
+            raise SourceChanged(
+                f"{self.file.name} has another number of rows than its footer says; nothing was released. Run again"
+            )
 
 
 def list_tasks(source: ParquetSource, task_rows: int) -> list[Task]:

@@ -92,7 +92,9 @@ def restore_type(column: Any, dtype: pa.DataType, name: str) -> Any:
             values = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp(dtype.unit))
         return values.cast(dtype)
     except pa.ArrowException:
-        raise ColumnError(f"column {name!r} of the release has text that is not of the type {dtype}", name) from None
+        raise ColumnError(
+            f"column {name!r} of the release has text that cannot be converted to the type {dtype}", name
+        ) from None
 
 
 class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
@@ -199,19 +201,23 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
                 raise pa.ArrowInvalid("bytes are not text")
             text = values.cast(pa.string())
             if pa.types.is_temporal(values.type) and not restore_type(text, values.type, name).equals(values):
-                raise pa.ArrowInvalid("some are too far from 1970 to be read again")
+                raise pa.ArrowInvalid("some times are too far from 1970 to be read again")
         except (pa.ArrowException, ColumnError):
-            message = f"column {name!r} is {array.type} and has values with no text form in CSV; release it as .parquet"
+            message = (
+                f"column {name!r} is {array.type} and has values with no text form in CSV; release a .parquet file"
+            )
             raise ColumnError(message, name) from None
         values = text
     texts = values.to_pylist()
     if any("\0" in text for text in (name, *texts) if text is not None):
-        raise ColumnError(f"column {name!r} has NUL characters, not allowed in CSV; release to a .parquet file", name)
+        raise ColumnError(
+            f"column {name!r} has NUL characters, which CSV cannot store; release to a .parquet file", name
+        )
     return texts, encoded.indices
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Convert an array to a type that Arrow can deduplicate: extensions to storage types, narrow decimals to wider."""
+    """Convert an array to a type that Arrow can deduplicate: extensions to storage types, narrow decimals to wide."""
     array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
     if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
         return array.cast(pa.decimal128(array.type.precision, array.type.scale))

@@ -123,7 +123,7 @@ class Database:
 
     @staticmethod
     def fit(policy: Policy, counts: SourceLike) -> Sanitizer:
-        """Design the release of a policy from the result of `counts`; channel and report equal a design from the table.
+        """Design the release of a policy from the result of `counts`; channel and report equal those from the table.
 
         Parameters
         ----------
@@ -148,7 +148,9 @@ class Database:
             columns = TableCounter(files).sample((*names, COUNT), files.n_rows)
         number = columns.pop(COUNT)
         if not pa.types.is_integer(number.type) or number.null_count or pc.min(number).as_py() < 1:
-            raise ColumnError(f"column {COUNT!r} must have the numbers of rows that GROUP BY counted", COUNT)
+            raise ColumnError(
+                f"column {COUNT!r} must contain the number of rows of each group, as `counts` returns it", COUNT
+            )
         recipe = designer.recipe()
         table = MemoryTable(Table.from_native(pa.table(columns)), weights=np.asarray(number).astype(np.int64))
         layout = recipe.roles(table)
@@ -184,7 +186,9 @@ class Database:
         heads = [f"c{k}" for k in range(len(columns))]
         coder.tables[f"{prefix}outputs"] = ", ".join(["state", *heads]), number_lines([*columns.values()])
         if sum(len(lines) for _, lines in coder.tables.values()) > SQL_LINES:
-            raise InvalidParameter(f"look-up tables take more than {SQL_LINES} lines; release fewer columns at once")
+            raise InvalidParameter(
+                f"the look-up tables have more than {SQL_LINES} lines; release fewer columns at once"
+            )
         key = exp.Placeholder() if self.dialect == "sqlite" else exp.Parameter(this=literal(1))
         queries: dict[str, Any] = {name: coder.table(*entry) for name, entry in coder.tables.items()}
         queries[f"{prefix}secret"] = exp.select(exp.Lower(this=exp.cast(key, "text")).as_("hex"))
@@ -287,7 +291,7 @@ def sampling_steps(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArr
         steps.append(((buckets.offset[state], shift[state]), (cut, primary, alias)))
         state = np.arange(stage.n_outputs, dtype=np.int32)
     if len(steps) > _WORDS:
-        raise InvalidParameter(f"the channel has more than {_WORDS} stages that draw; release fewer parts at once")
+        raise InvalidParameter(f"the channel draws in more than {_WORDS} stages; release fewer parts at once")
     return steps, state
 
 
@@ -315,7 +319,9 @@ def id_texts(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
         raise ColumnError(f"the row id {name!r} is {dtype}; convert it to whole numbers or text first", name)
     texts: list[str] = ids.cast(dtype).cast(pa.large_string()).to_pylist()
     if surplus := len(texts) - len({text for text in texts if text is not None}):
-        raise ColumnError(f"the row id {name!r} repeats or is missing in {surplus} rows; give each row its own", name)
+        raise ColumnError(
+            f"the row id {name!r} repeats or is missing in {surplus} rows; give each row an id of its own", name
+        )
     return texts
 
 
@@ -335,7 +341,9 @@ def sql_release(saved: SavedRelease | Designer, row_id: str) -> FittedRelease:
         raise InvalidParameter(_NO_ROWS)
     for name, bins in bound.layout.bins.items():
         if isinstance(bins, Joined) and name in bound.layout.read:
-            raise InvalidParameter(f"column {name!r} has joined values; join them in a view, and release that view")
+            raise InvalidParameter(
+                f"column {name!r} has joined values, which SQL cannot write; join them in a view, and release it"
+            )
         refuse_type(name, is_fit=name not in bound.layout.read or not isinstance(bins, DateBins))
     return bound
 
@@ -344,8 +352,8 @@ def refuse_type(name: str, *, is_fit: bool) -> None:
     """Refuse a column type whose text differs between databases."""
     if not is_fit:
         raise InvalidParameter(
-            f"column {name!r} has dates, or values that are not numbers, text or booleans, which databases write in "
-            "different ways; convert it to text in a view, for example to the year, and release the view"
+            f"column {name!r} must have numbers, text or booleans, because databases write dates and other types in "
+            "different ways; convert the column to text in a view, for example to the year, and release the view"
         )
 
 
@@ -365,14 +373,20 @@ def policy_columns(policy: Policy) -> tuple[str, ...]:
     if any(channel.mechanism == CLASSES for channel in policy.channels):
         raise InvalidParameter(_NO_ROWS)
     if policy.unit is not None or policy.ledger is not None or policy.receipt is not None:
-        raise InvalidParameter("SQL cannot use units, a ledger or a receipt; release from Python")
+        raise InvalidParameter(
+            "SQL cannot use units, a ledger or a receipt; release the table with sanitize.release_file"
+        )
     if policy.person not in (None, ROW):
-        raise InvalidParameter("SQL cannot count people: fit on the table in Python, and release what was fitted")
+        raise InvalidParameter(
+            "SQL cannot count people (person=): fit a sanitizer on the table in Python, and release it in SQL"
+        )
     if policy.rows == "keep":
-        raise InvalidParameter("rows of a database have no order to keep: leave rows at 'shuffle'")
+        raise InvalidParameter("rows must be 'shuffle', got 'keep': the rows of a database have no order")
     names = (*policy.sensitive, *policy.public, *policy.keep)
     if COUNT in names:
-        raise InvalidParameter(f"column {COUNT!r} has the name of the column of counts; rename it in a view")
+        raise InvalidParameter(
+            f"column {COUNT!r} has the name that SQL needs for the counts of rows; rename it in a view"
+        )
     return names
 
 
@@ -456,7 +470,9 @@ def literal(value: Any) -> exp.Expression:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return exp.convert(value)
     if not abs(value) < 1 << 63:
-        raise InvalidParameter("the channel or its bins contain a number beyond 2**63, which SQL cannot store exactly")
+        raise InvalidParameter(
+            "the channel or its bins contain a number beyond 2**63, which SQL cannot store exactly; release from Python"
+        )
     if isinstance(value, int):
         return exp.convert(value)
     numerator, denominator = value.as_integer_ratio()

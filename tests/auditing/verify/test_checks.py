@@ -132,7 +132,7 @@ def test_a_release_as_text_passes_and_its_faults_are_caught(folder):
     found = verify_file(target, folder / "raw.parquet", sanitizer, rows="keep")
     assert_caught(found, "columns", "'illness' should not be there")
     target.write_text("\n".join([lines[0], "Aa,no number,3", *lines[2:]]) + "\n")
-    with pytest.raises(ColumnError, match="'floor' of the release has text that is not of the type int64"):
+    with pytest.raises(ColumnError, match="'floor' of the release has text that cannot be converted to the type int64"):
         verify_file(target, folder / "raw.parquet", sanitizer, rows="keep")
 
 
