@@ -77,12 +77,12 @@ def share_beyond_chance(
 
 
 def deal_rows(counts: sparse.csr_array) -> NDArray[np.intp]:
-    """Shuffle X among the rows, with the same order for all columns of the same rows."""
+    """Shuffle X among the rows, in the same random order for every column of a table."""
     return np.random.default_rng(13).permutation(np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0)))
 
 
 def _push_rows(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
-    """Distribution of (X_j, Y) from that of (X_j, X), as a sparse array if the channel mixes few symbols."""
+    """Compute the distribution of (X_j, Y) from that of (X_j, X), sparse if the channel mixes few symbols."""
     product = _sparse_product(channel)
     return channel.push(distribution.toarray()) if product is None else distribution @ product
 

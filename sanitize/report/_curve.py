@@ -53,7 +53,7 @@ class TradeoffPoint:
         value = self.figures.get(name)
         if value is None:
             available = ", ".join(sorted(key for key, figure in self.figures.items() if figure is not None))
-            raise InvalidParameter(f"no measure {name!r} was computed; there are {available}")
+            raise InvalidParameter(f"the curve has no measure {name!r}; its measures are {available}")
         return value
 
     @property
@@ -181,5 +181,7 @@ def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -
         if line.before is None or report_value is None:
             continue
         if not math.isclose(line.before, report_value, rel_tol=1e-6, abs_tol=1e-9):
-            words = "compute it for this one: sanitize.release.choosing.tradeoff_curve(joint, mechanism, budgets)"
+            words = (
+                "compute the curve of this report: sanitize.release.choosing.tradeoff_curve(joint, mechanism, budgets)"
+            )
             raise InvalidParameter(f"this curve belongs to another table, or other columns or bins; {words}")

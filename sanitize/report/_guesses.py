@@ -51,7 +51,7 @@ def _deal_secrets(joint: JointDistribution) -> JointDistribution:
 
 
 def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
-    """Chance of identifying, from two released rows, the person of the two who has a sensitive value.
+    """Chance of picking, from the released rows of two people, the one person who has a sensitive value.
 
     The adversary learns from one half of the rows how often each released symbol occurs with each sensitive value, and
     is tested on the other half. The result is averaged over both directions, and values count by their share.
@@ -63,7 +63,7 @@ def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
 
 
 def _found(known: Vector, tried: Vector) -> float:
-    """Chance that P(s|y) of ``known`` ranks a person with s above one without, in ``tried``; ties count half."""
+    """Chance that P(s|y) of ``known`` ranks a person with s above a person without s in ``tried``; ties count half."""
     right, total = 0.0, tried.sum()
     for own, row in zip(known, tried, strict=True):
         prior = np.full(len(own), own.sum() / known.sum())

@@ -78,7 +78,7 @@ _ADVICE = {
 
 
 class Lack(Declared, frozen=True):
-    """Reason why almost nothing is kept, if known: too few rows in total or of a rare value, or the limit.
+    """Reason why a release keeps almost nothing: too few rows in total, too few of a rare value, or the limit.
 
     ``n_rows`` is the approximate number of rows needed, to one digit, so that it reveals no frequency. ``column`` is
     the column with the most values.
@@ -317,7 +317,7 @@ def _knows_more(document: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Condition that membership harms nobody, with the evidence; None if all rows are under differential privacy."""
+    """Condition that known membership harms nobody, with evidence; None if all rows are under differential privacy."""
     if synthetic(document):
         return None
     words = [section["words"] for section in document["sections"] if section["name"] == "membership"]
@@ -332,7 +332,7 @@ def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Condition that attacks find little, if none was tried; None if one was, or if all rows are private."""
+    """Condition that attacks find little; None if an attack was tried or all rows are under differential privacy."""
     if document.get("judgement") or synthetic(document):
         return None
     words = "None was tried on this file: release anew with --judge, and hand out the file that this writes."

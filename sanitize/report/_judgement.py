@@ -113,12 +113,12 @@ class AttackResult:
 
     @property
     def is_too_wide(self) -> bool:
-        """True if a large difference could have remained hidden among this few people."""
+        """True if so few people were attacked that a large difference could remain hidden."""
         return self.interval is not None and self.surest is None and self.interval[1] - self.interval[0] > 2 * _TOO_WIDE
 
     @property
     def people_needed(self) -> int | None:
-        """People of each kind needed to settle an open result if they do not differ; None if no number settles it."""
+        """Number of people of each kind needed to settle an open result if both kinds are alike; None if none does."""
         if self.interval is None or self.status != "open" or not self.excess:
             return None
         half = (self.interval[1] - self.interval[0]) / 2

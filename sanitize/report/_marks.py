@@ -46,7 +46,7 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def pair_map(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of the map of related columns: strengths in the raw table below the diagonal, in the release above."""
+    """Rows of the map of related columns: strengths in the raw table below the diagonal, in the release above it."""
     pairs = {frozenset(pair["columns"]): pair for pair in document["pairs"]}
     related = frozenset().union(*pairs)
     names = [name for name in document["columns"]["released"] if name in related][:_MOST_COLUMNS]

@@ -346,7 +346,7 @@ class LeakageReport(ReportViews):
         return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
 
     def with_confidence(self, confidence: float) -> LeakageReport:
-        """Return the report with another confidence: that of the best of several releases, which they share."""
+        """Return the report with the confidence that several releases share, of which this release is the best."""
         if self._worst is None:
             return replace(self, confidence=confidence)
         worst = replace(self._worst, distributions=replace(self._worst.distributions, confidence=confidence))
@@ -417,8 +417,8 @@ class LeakageReport(ReportViews):
 
     def _no_second_look(self) -> None:
         if self.facts.promise is not None:
-            words = "curves and findings of attacks are computed without noise; leave them out of it, and hand out none"
-            raise InvalidParameter(f"this report is under {self.facts.promise}, and {words}")
+            words = "curves and findings are computed without noise; leave them out of it, and do not hand them out"
+            raise InvalidParameter(f"this report is under {self.facts.promise}, but {words}")
 
     def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
         """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""

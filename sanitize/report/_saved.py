@@ -207,13 +207,15 @@ class SavedReport(ReportViews):
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise SourceError(f"this is not a report: its schema is not {SCHEMA!r}")
         if document.get("version") != VERSION or isinstance(document["version"], bool):
-            raise SourceError(f"the report has another version than {VERSION}; read it with the sanitize that wrote it")
+            raise SourceError(
+                f"the report has another version than {VERSION}; read it with the sanitize version that wrote it"
+            )
         if document.get("audience") not in ("internal", "public"):
             raise SourceError("the report's audience must be one of 'internal', 'public'")
         try:
             read(_FORMS[document["audience"]], document)
         except SchemaError as error:
-            raise SourceError(f"the report is damaged, or another program's: {error}") from None
+            raise SourceError(f"the report is damaged, or was not written by sanitize: {error}") from None
         saved = copy.deepcopy(dict(document))
         _check_sense(saved)
         return cls(saved)

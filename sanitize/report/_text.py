@@ -63,7 +63,7 @@ def to_text(document: dict[str, Any]) -> str:
 
 
 def to_brief(document: dict[str, Any]) -> str:
-    """Return a summary of about six lines of 80 columns: verdict, people, and utility."""
+    """Return a summary of about six lines of 80 columns: verdict, whom it covers, utility and serious warnings."""
     if document["audience"] == "public":
         return to_text(document)
     verdict, gravest, judged = document["verdict"], grave(document), document.get("judgement")
@@ -96,7 +96,7 @@ def _judgement_lines(judgement: dict[str, Any] | None) -> list[str]:
 
 
 def _shorten(lines: list[str], room: int, more: str) -> list[str]:
-    """Cut lines to the available room, with a last line that says where the others are; none if there is no room."""
+    """Cut lines to the available room, with a last line that says where the others are; empty if there is no room."""
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"{more}: see to_html() or to_json()"] if room > 0 else []

@@ -87,7 +87,7 @@ def measure_worst_distribution(
     confidence: float | ConfidenceSet | None,
     budget: Budget | None,
 ) -> WorstCase | None:
-    """Measure the worst case over the distributions that the counts allow; None if unknown, or costly and optional."""
+    """Measure the worst case over the distributions that the counts allow; None if unknown, or optional and costly."""
     if confidence is not None:
         if budget is not None:
             check_kind(budget, "confidence=")
