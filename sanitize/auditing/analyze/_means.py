@@ -81,7 +81,7 @@ def mean(
     labels, cells = _cells(hidden, column)
     n, n_means = rows.n_rows, len(labels) * len(plain_labels)
     if n_means > 500:
-        raise InvalidParameter(f"{n_means} means are more than 500; name fewer columns in by")
+        raise InvalidParameter(f"by gives {n_means} means, more than 500; name fewer columns")
     values = numbers(rows, hidden, column)
     sums, moments = np.zeros(2 * n_means), np.zeros((2 * n_means, 2 * n_means))
     for block in blocks(n):

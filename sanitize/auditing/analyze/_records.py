@@ -74,7 +74,7 @@ class Hidden:
             group = int(np.flatnonzero(np.bincount(self.groups) > 1)[0])
             raise InvalidParameter(
                 f"{what} is not determined by this release: its channel does not separate {self.label(group)} of "
-                f"{', '.join(self.columns)}; sanitize.auditing.analyze.table gives what is determined"
+                f"{', '.join(self.columns)}; sanitize.auditing.analyze.table estimates the share of this group"
             )
 
 
@@ -100,16 +100,16 @@ def open_release(
     """
     table = Table.from_native(released)
     if table.n_rows < 2:
-        raise InvalidParameter(f"an estimate with an error needs at least 2 released rows, got {table.n_rows}")
+        raise InvalidParameter(f"a standard error needs at least 2 released rows, got {table.n_rows}")
     channel = Channel.from_json(channel) if isinstance(channel, (str, os.PathLike)) else check_channel(channel)
     confidence = check_confidence(confidence)
     printed = channel.outputs.columns
     lost = [name for name in printed if name in channel.inputs.columns and name not in table.names]
     if lost:
         raise ColumnError(
-            f"the table lacks column {lost[0]!r}, an output of this channel: the column was dropped, or the rows are "
-            "generated. No valid standard errors can be computed from generated rows: ask the owner to repeat the "
-            "analysis on the raw table, or to release a few columns of the real rows through a channel",
+            f"the table lacks column {lost[0]!r} of this channel: the column was dropped, or the rows are generated. "
+            "No valid standard errors can be computed from generated rows: ask the owner to repeat the analysis on "
+            "the raw table, or to release a few columns of the real rows through a channel",
             lost[0],
         )
     hidden = tuple(name for name in columns if name in channel.inputs.columns)

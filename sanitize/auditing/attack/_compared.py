@@ -130,7 +130,7 @@ class Column:
         return replace(self, codes=select(self.codes), ranks=ranks)
 
     def group_levels(self, cuts: int) -> tuple[list[Codes], int]:
-        """Return the codes of the tables, numbers in groups of equally many released rows, and the number of codes."""
+        """Return each table's codes, with numbers in groups of equally many released rows, and the number of codes."""
         if self.ranks is None:
             return self.codes, self.n_codes
         return [np.minimum(side.astype(np.int64) * cuts // APART, cuts) for side in self.ranks], cuts + 1

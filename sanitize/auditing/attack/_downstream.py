@@ -204,7 +204,7 @@ def downstream(
         rows = "keep"
     elif fresh is None:
         raise InvalidParameter(
-            "released rows depend on the raw rows, so models need other raw rows for the test: give raw rows that were "
+            "models must be tested on raw rows that the release does not depend on: give raw rows that were "
             "not released as fresh=, or pass the sanitizer instead of its release, to be fitted for each fold"
         )
     else:
@@ -243,10 +243,10 @@ def downstream(
 def _compare_models(
     part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int, *, aligned: bool
 ) -> tuple[str, tuple[str, ...], Vector, Vector | None]:
-    """Return the question, the columns, and each row's AUC terms for models on raw, released, generated and own rows.
+    """Return the question, the columns, and each row's AUC terms for models trained on different kinds of rows.
 
-    The first three terms have the shape (3, n); the terms of a released row's own person are None if rows are not
-    aligned.
+    The terms for raw, released and generated rows have the shape (3, n); the terms of a released row's own person are
+    None if rows are not aligned.
     """
     raw, released, fresh = part
     names = [name for name in released.names if name != target] if columns is None else list(columns)
@@ -319,7 +319,7 @@ class _Levels:
     def encode(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.intp]:
         """Return the level of each row of any table; refuse a release that writes the column as labels."""
         name = self.name
-        labels = f"the release writes column {name!r} in another form than the raw table; leave it out of columns"
+        labels = f"the release writes column {name!r} in another form than the raw table; leave it out of columns="
         arrow = as_arrow(table[name], name)
         if not self.is_ordered:
             values, codes = factorize(arrow, name)
@@ -353,7 +353,9 @@ class _Answers:
         levels = self._levels = _Levels(table, target)
         counts = np.bincount(levels.encode(table), minlength=levels.n_levels)
         if (counts > 0).sum() < 2:
-            raise InvalidParameter(f"target {target!r} has one value only, so there is nothing to predict")
+            raise InvalidParameter(
+                f"target {target!r} has one value only, so there is nothing to predict; choose another"
+            )
         present, self._cut, self.n, self.question = counts[: levels.missing], -1, levels.n_levels, repr(target)
         # For ordered targets with more values than this, the question is whether they are above the median.
         if levels.is_ordered and len(present) > 10:

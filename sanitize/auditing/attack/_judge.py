@@ -135,8 +135,8 @@ def judge(
     if at_most is not None:
         at_most = check_number("at_most", at_most, "be a number of times of at least 1", lambda times: times >= 1)
         if rows != "keep":
-            advice = "give rows='keep' if they are, or drop at_most"
-            raise InvalidParameter(f"at_most needs rows in the order of the raw table: {advice}")
+            advice = "give rows='keep' if they have that order, or leave out at_most"
+            raise InvalidParameter(f"at_most needs released rows in the order of the raw rows: {advice}")
     tables = ComparedTables(released, source, outsiders, names, public)
     if half is not None:
         compared = [column.name for column in tables.columns]

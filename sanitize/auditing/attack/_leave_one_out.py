@@ -122,7 +122,7 @@ def leave_one_out(
     alphabet, codes = sensitive_codes(sensitive, table.n_rows)
     n, n_s = table.n_rows, len(alphabet)
     if n < 3:
-        raise InvalidParameter(f"{n} rows are too few to leave one out; give at least three")
+        raise InvalidParameter(f"{n} rows are too few for this attack, which leaves one out; give at least 3")
     seen = table_features(table, columns, with_position=False)
     counts = np.bincount(seen.cells * n_s + codes, minlength=seen.n_cells * n_s).reshape(seen.n_cells, n_s)
     gains = _gains(counts)

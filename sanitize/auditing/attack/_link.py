@@ -146,7 +146,9 @@ def link(
     hers = raw if known is None else Table.from_native(known)
     names = tuple(on) if on is not None else tuple(name for name in inputs.columns if name in hers.names)
     if not names or not set(names) <= set(inputs.columns):
-        raise ColumnError("on must name columns of the channel's inputs, and known must have at least one of them")
+        raise ColumnError(
+            "on must name input columns of the channel, and the table known must have at least one of them"
+        )
     decoded = inputs.decode(np.arange(len(inputs), dtype=np.int32))
     groups = Alphabet.from_table(decoded, names)
     share = np.bincount(x, minlength=len(inputs)) / len(x)

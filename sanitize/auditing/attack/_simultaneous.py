@@ -40,7 +40,7 @@ class Differences:
 
 
 def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Generator) -> Differences:
-    """Compare the means of both kinds of targets; with probability at least 1 - ``level`` all intervals are right.
+    """Compare the means of both kinds of targets; all intervals hold with probability at least 1 - ``level``.
 
     Parameters
     ----------

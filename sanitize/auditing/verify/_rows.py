@@ -167,7 +167,7 @@ def _possible(
     unknown: int,
     left: int,
 ) -> Check:
-    """Check that original rows can lead to all released symbols, and that closed groups neither gain nor lose rows."""
+    """Check that original rows can lead to all released symbols, and that groups that no row leaves keep their size."""
     inputs, outputs = groups
     unreached = int(y_counts[outputs < 0].sum())
     n_groups = int(max(inputs.max(), outputs.max())) + 1

@@ -116,7 +116,7 @@ class Verification(Declared, frozen=True):
             If the values are not a verification, or contradict each other.
         """
         if not isinstance(saved, dict) or {name: saved.get(name) for name in _SCHEMA} != _SCHEMA:
-            raise SourceError("this is not the JSON of sanitize verify --json")
+            raise SourceError("this is not a verification: expected the JSON that sanitize verify --json writes")
         try:
             verification = read(cls, {name: value for name, value in saved.items() if name not in {*_SCHEMA, "ok"}})
         except SchemaError as error:

@@ -121,7 +121,7 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
 def _receipt_check(
     receipt: Receipt, table: Source, rows: RowOrder, other_receipts: Sequence[Receipt], sanitizer: object
 ) -> Check:
-    """Check that a receipt fits this table and row order, shares no other release's key, and is in the ledger."""
+    """Check that a receipt fits this table and row order, shares no key with another release, and is in the ledger."""
     book = None
     if isinstance(sanitizer, Policy) and sanitizer.ledger is not None:
         from sanitize.over_time import Ledger

@@ -31,7 +31,7 @@ class SinglingOut(Attack):
     outsiders = "{} fit exactly one person outside it"
 
     def score(self, scene: Scene) -> Vector:
-        """Return, for n targets of each kind, n times the share of descriptions of one row that fit each target alone.
+        """Return n times the share of descriptions of one row that fit each target alone, for n targets of each kind.
 
         Every other choice of columns describes numbers by exact values; the remaining choices use 64 groups.
         """

@@ -77,7 +77,7 @@ class RestOfRecord(Attack):
     outsiders = "for {} in 100 people outside it"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return 1 for targets whose unknown columns are all read off right, 0 for others; None if all are known."""
+        """Return 1 for targets whose unknown columns are all guessed right, 0 for others; None if all are known."""
         unknown_columns = [column for j, column in enumerate(scene.columns) if j not in scene.search.side_columns]
         row = scene.neighbours.known_row
         same = [column.codes[RELEASED][row] == column.codes[TARGETS] for column in unknown_columns]
