@@ -56,7 +56,7 @@ class _Rows:
         """Return the rows after a step that precedes the first sanitizer."""
         if not hasattr(step, "transform") or getattr(step.__sklearn_tags__(), "non_deterministic", False):
             raise InvalidParameter(
-                f"step {name!r} precedes a sanitizer and gives other output at every call, so the audit cannot know "
+                f"step {name!r} precedes a sanitizer and gives another output at every call, so the audit cannot know "
                 "what the sanitizer releases: put the sanitizer first"
             )
         output = step.transform(self.native)
@@ -111,7 +111,9 @@ def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> Leakag
     for part in parts:
         is_source = isinstance(part, _Rows) and part.is_source
         if twice := next((name for name in part.columns if not is_source and name in table.names), None):
-            raise ColumnError(f"the table has a column {twice!r}, and a step makes one of that name; rename it", twice)
+            raise ColumnError(
+                f"the table has a column {twice!r}, and a step makes one of that name; rename the column", twice
+            )
         columns |= part.columns
     if not columns:
         raise ColumnError("the pipeline hands out no column, so there is nothing to audit")
@@ -187,8 +189,8 @@ def _output_parts(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows |
         return [part for key, inner in step.transformer_list for part in _output_parts(inner, rows, (*path, key))]
     if _has_sanitizer(step):
         raise InvalidParameter(
-            f"{type(step).__name__} ({name!r}) contains a sanitizer, and the audit cannot know what it passes on: "
-            "audit what it has fitted, such as best_estimator_ of a search, or the sanitizer by itself"
+            f"{type(step).__name__} ({name!r}) contains a sanitizer, but the audit cannot know what it passes on: "
+            "audit the fitted estimator, such as best_estimator_ of a search, or the sanitizer alone"
         )
     return [] if step == "drop" else [rows]
 
@@ -207,7 +209,7 @@ def _pipeline_parts(pipeline: Pipeline, rows: _Rows, path: tuple[str, ...]) -> l
             if _has_sanitizer(step) or isinstance(step, ColumnTransformer):
                 raise InvalidParameter(
                     f"step {key!r} chooses among sanitized columns and others that step {steps[first][0]!r} passes "
-                    "on, and the audit cannot know which: choose columns in the first ColumnTransformer"
+                    "on, but the audit cannot know which it chooses: choose columns in the first ColumnTransformer"
                 )
     return parts
 

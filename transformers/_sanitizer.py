@@ -114,7 +114,7 @@ _LOOKED_AT, _BY_CHANCE = 1000, 1e-6
 
 @dataclass
 class _FitRows:
-    """Record of the rows of a fit: digests of the sensitive columns and a public column, and if they were released."""
+    """Record of the rows of a fit: digests of sensitive columns and a public column, and whether they were released."""
 
     secrets: frozenset[int]
     public: int | None
@@ -139,7 +139,7 @@ def _digests(source: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
 
 
 def _tells_rows(codes: NDArray[Any]) -> bool:
-    """Return whether other rows with the same counts would almost surely be in another order."""
+    """Return whether the order of a column's values identifies its rows: chance hardly gives the same order again."""
     times = np.unique(codes, return_counts=True)[1]
     return bool(gammaln(len(codes) + 1) - gammaln(times + 1).sum() > -math.log(_BY_CHANCE))
 
@@ -236,8 +236,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         if isinstance(X, (str, os.PathLike)) or is_stream(X):
             if any(argument is not None for argument in (sensitive_features, sample_weight, groups, largest_total)):
                 raise InvalidParameter(
-                    "files and streams contain the sensitive columns, and take no sample_weight or groups; name the "
-                    "columns with sensitive="
+                    "files and streams must contain the sensitive columns, named by sensitive=; leave out "
+                    "sensitive_features, sample_weight, groups and largest_total"
                 )
             with open_source(X, self.numbers) as files:
                 self.draft(TableCounter(files), "shuffle", is_priced=True)
@@ -298,7 +298,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         columns = self._release.draw(codes, random_words(self.random_state), workers=workers)
         columns |= self._release.own_values(table)
         if sensitive := tuple(name for name in self._kept if name in table.names):
-            words = "keep_sensitive=True: the output has the sensitive columns and is not for release"
+            words = "keep_sensitive=True: the output contains the sensitive columns and is not for release"
             warnings.warn(words, ReleaseWarning, stacklevel=2)
         wanted = _get_output_config("transform", self)["dense"]
         wide = self._release.wide(table.whole_types)
@@ -368,9 +368,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             before.append(digest)
         elif ReducedChannel.from_channel(channel).stages:  # otherwise only the written value is drawn
             warnings.warn(
-                f"this {type(self).__name__} has released these rows before, with other noise, and both releases "
-                "together reveal more than the report says: hand out copies of one of them, or record each in a "
-                "sanitize.Ledger before it is drawn",
+                f"this {type(self).__name__} has released these rows before, with other noise. Both releases "
+                "together reveal more than the report says: hand out copies of one release, or record each release in "
+                "a sanitize.Ledger before drawing it",
                 ReleaseWarning,
                 stacklevel=4,
             )
@@ -389,9 +389,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         alike = [entry for entry in others if entry.is_released and entry.secrets & rows.secrets]
         if len(alike) > 1 and not any(entry.has_warned for entry in alike):
             warnings.warn(
-                f"another sanitizer has released the rows that this {type(self).__name__} was fitted on, and both "
+                f"another sanitizer has released the rows that this {type(self).__name__} was fitted on. Both "
                 "releases together reveal more than either report says: measure them with sanitize.audit(df, "
-                "sensitive, pipeline=...), or record each in a sanitize.Ledger before it is drawn",
+                "sensitive, pipeline=...), or record each release in a sanitize.Ledger before drawing it",
                 ReleaseWarning,
                 stacklevel=4,
             )

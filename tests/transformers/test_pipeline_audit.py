@@ -367,7 +367,7 @@ SURE = {"budget": LiftBudget.symmetric(0.5), "sensitive": "survived", "public": 
 @pytest.mark.parametrize(
     ("pipeline", "words"),
     [
-        (Wrapper(Watchdog(**SURE)), r"Wrapper \('wrapper'\) contains a sanitizer, and the audit"),
+        (Wrapper(Watchdog(**SURE)), r"Wrapper \('wrapper'\) contains a sanitizer, but the audit"),
         (make_pipeline(Wrapper(make_pipeline(Watchdog(**SURE))), OneHotEncoder()), r"'wrapper'\) contains a sanitizer"),
         (make_pipeline(Noise(), Watchdog(**SURE)), "step 'noise' precedes a sanitizer"),
         (
