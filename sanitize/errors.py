@@ -17,7 +17,7 @@ _MOST_NAMED = 10
 
 
 class SanitizeError(Exception):
-    """Base of all errors that the library raises deliberately.
+    """Base class of all errors that the library raises deliberately.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class UnknownSymbol(SanitizeError, ValueError):
         self,
         columns: tuple[str, ...],
         n_rows: int,
-        advice: str = "Refit on data that has it, or use handle_unknown='high_risk'.",
+        advice: str = "Refit on data that has the value, or use handle_unknown='high_risk'.",
     ) -> None:
         self.columns = columns
         self.n_rows = n_rows
@@ -204,9 +204,9 @@ class NothingToProtect(SanitizeError, ValueError):
         self.report = report
         names = " and ".join(map(repr, report.sensitive))
         super().__init__(
-            f"NOTHING TO PROTECT: {names} has one class, the same value in all rows, so a limit on it means nothing; "
-            "nothing was released. Check its bins and joins (one edge cuts a column in two), or name the column that "
-            "is sensitive"
+            f"NOTHING TO PROTECT: {names} has one class, the same value in all rows, so a limit on it would "
+            "mean nothing; nothing was released. Check its bins and joined values (one edge makes two bins), or name "
+            "another sensitive column"
         )
 
 

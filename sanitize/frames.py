@@ -71,7 +71,9 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
             f"{type(sanitizer).__name__}"
         )
     if isinstance(df, (str, PathLike)):
-        raise InvalidParameter("release takes a DataFrame; files are released by release_file")
+        raise InvalidParameter(
+            f"release takes a DataFrame, got {type(df).__name__}; files are released by release_file"
+        )
     released: Frame = sanitizer.fit(df).transform(df)
     # Warnings that a user who reads no report would miss.
     cautions = []
