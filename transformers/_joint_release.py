@@ -89,7 +89,7 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
     recipe_type = JointReleaseRecipe
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
-        """Return the parameters of the estimator and, as ``name__parameter``, those of its parts."""
+        """Return the parameters of the estimator and, as ``name__parameter``, the parameters of its parts."""
         params: dict[str, Any] = self._get_params("sanitizers", deep=deep)
         return params | budget_parameters(self.budget) if deep else params
 

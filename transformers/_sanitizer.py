@@ -139,7 +139,7 @@ def _digests(source: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
 
 
 def _tells_rows(codes: NDArray[Any]) -> bool:
-    """Return whether the order of a column's values identifies its rows: chance hardly gives the same order again."""
+    """Return whether the order of a column's values identifies its rows, because chance hardly repeats it."""
     times = np.unique(codes, return_counts=True)[1]
     return bool(gammaln(len(codes) + 1) - gammaln(times + 1).sum() > -math.log(_BY_CHANCE))
 
@@ -406,7 +406,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
 
     @property
     def _kept(self) -> tuple[str, ...]:
-        """Sensitive columns to include in the output: those of the fit, because the report is about them."""
+        """Sensitive columns of the fit to include in the output, because the report is about them."""
         return tuple(name for name in self._release.layout.sensitive if name in self.report_.facts.kept)
 
     def _look_at(self, empty: Any) -> None:

@@ -35,7 +35,7 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def double(value: float) -> float | None:
-    """Return the number as a double; None if it is an integer or fraction too large for one."""
+    """Return the number as a double; None if it is an integer or fraction too large for a double."""
     try:
         return float(value)
     except OverflowError:
@@ -136,12 +136,12 @@ def or_infinity(function: Callable[[float], float], value: float) -> float:
 
 
 def exp(value: float) -> float:
-    """Return e**value, or inf if a double cannot hold it."""
+    """Return e**value, or inf if the result is too large for a double."""
     return or_infinity(math.exp, value)
 
 
 def expm1(value: float) -> float:
-    """Return e**value - 1, or inf if a double cannot hold it."""
+    """Return e**value - 1, or inf if the result is too large for a double."""
     return or_infinity(math.expm1, value)
 
 

@@ -174,7 +174,7 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
 
 @dataclass(frozen=True)
 class _Tasks:
-    """Engine that runs tasks on Spark: each is one row in a partition of its own, and returns a pickled result."""
+    """Engine that runs tasks on Spark: each task is one row in its own partition, and returns a pickled result."""
 
     spark: SparkSession
 

@@ -275,7 +275,7 @@ class Judgement(Told):
         return not self.refuted
 
     def require(self) -> Judgement:
-        """Return the judgement itself unless an attack refutes one of the claims.
+        """Return the judgement itself, or raise an error if an attack refutes one of the claims.
 
         Raises
         ------
@@ -303,7 +303,7 @@ class Judgement(Told):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on leakage through groups of rows, and on the columns that were compared and those left out."""
+        """Notes on leakage through groups of rows, and on the columns that were compared or left out."""
         notes = []
         if self.is_twin:
             twin = "a second one, made without the people outside the data"

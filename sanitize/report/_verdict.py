@@ -132,7 +132,7 @@ def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure
 
 
 def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Channel) -> tuple[Measure, ...]:
-    """Restate figures of a sample as estimates for the population, with intervals where sound ones exist."""
+    """Restate figures of a sample as estimates for the population, with intervals where sound intervals exist."""
     ends = intervals(worst, channel)
 
     def restated(line: Measure) -> Measure:
@@ -164,7 +164,7 @@ class KeptColumn:
 
 
 def measure_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
-    """Measure the utility of each public column; empty if that takes much work.
+    """Measure the utility of each public column; empty if this takes too much work.
 
     ``after`` is the distribution of (S, Y).
     """

@@ -154,7 +154,7 @@ class NoiseKey:
         return NoiseKey(hmac.new(self.key, label.encode(), hashlib.sha256).digest())
 
     def release_key(self, about: str) -> NoiseKey:
-        """Derive the key of one release and its receipt by HKDF (RFC 5869); that key reveals nothing about this one."""
+        """Derive the key of a release and its receipt by HKDF (RFC 5869); the derived key does not reveal this key."""
         return NoiseKey(HKDF(SHA256(), KEY_BYTES, salt=None, info=about.encode()).derive(self.key))
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:

@@ -156,7 +156,7 @@ class KeepTable:
 
     @staticmethod
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.int64]) -> bool:
-        """Return whether a sparse matrix has this form and more than one input."""
+        """Return whether a sparse matrix has the form of `KeepTable` and more than one input."""
         n = len(indptr) - 1
         if n < 2 or len(indices) != 2 * n:
             return False
@@ -205,7 +205,7 @@ class RedrawTable:
 
     @staticmethod
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
-        """Return whether a sparse matrix has this form and more than one input."""
+        """Return whether a sparse matrix has the form of `RedrawTable` and more than one input."""
         last = len(indptr) - 2
         return last > 0 and indptr[last] == last and bool((indices[:last] == np.arange(last)).all())
 
@@ -245,7 +245,7 @@ class UniformTable:
 
     @staticmethod
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.int64], n_outputs: int) -> bool:
-        """Return whether a sparse matrix has this form."""
+        """Return whether a sparse matrix has the form of `UniformTable`."""
         if len(indptr) != 2 or len(indices) != n_outputs or not 1 < n_outputs <= 1 << 16:
             return False
         base, larger = divmod(int(weights.sum()), n_outputs)

@@ -30,7 +30,7 @@ _Part = tuple[Table, Table, Table]
 
 @dataclass(frozen=True)
 class Downstream(Told):
-    """Accuracy, on unseen raw rows, of a model trained on the release, compared with one trained on the raw table.
+    """Accuracy, on unseen raw rows, of a model trained on the release, compared with a model trained on the raw table.
 
     Accuracy is the area under the ROC curve (AUC): the chance that, of a row with a value and a row without, the model
     ranks the right one first; 0.5 is guessing. With more than two values, it is the mean over values, each against all

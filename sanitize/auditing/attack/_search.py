@@ -37,7 +37,7 @@ def affordable_targets(n_released: int, n_columns: int) -> int:
 
 
 class Neighbours:
-    """Results of a search for this many targets, filled in one by one.
+    """Results of a search for n targets, filled in target by target.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ Outcome = TypeVar("Outcome", bound=Mergeable)
 
 
 def merge_all(outcomes: Iterable[Outcome]) -> Outcome:
-    """Merge the results of tasks, of which there is at least one."""
+    """Merge the results of at least one task."""
     return reduce(lambda left, right: left.merge(right), outcomes)
 
 
