@@ -101,7 +101,7 @@ class _Column:
         return self.column.n_groups
 
     def target_rows(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
-        """Wanted number of rows of each owner in each state, from shares of values; without a share, from the kind."""
+        """Target number of rows of each owner in each state, from the owner's shares of values or kind."""
         wanted, is_wanted = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
         values = python_values(self.column.values, self.name)
         for place in np.flatnonzero(self.column.places >= 0):
@@ -252,7 +252,7 @@ class HistoryModel:
         return float(max(distances))
 
     def features(self, table: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Features of owners that serve to generate their rows."""
+        """Features of owners from which their rows are generated."""
         encoded = [column.column.encode(table[column.name]) for column in self.columns]
         return np.stack(encoded, axis=1).astype(np.float32)
 
@@ -311,7 +311,7 @@ def _shares(counts: NDArray[np.int64]) -> Vector:
 
 
 def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units: int) -> tuple[list[int], list[int]]:
-    """Order the columns; return the order, and by place in it the place of the column it depends on, -1 if first."""
+    """Order the columns; return the order and, for each column, the place of the one it depends on, -1 if none."""
     shared = np.zeros((len(codes), len(codes)))
     step = max(1, len(codes[0]) // _ROWS)
     for left, right in combinations(range(len(codes)), 2):

@@ -90,7 +90,7 @@ class FlatRecords:
         rows_of = dict[str, Any]()
         for rows in root.below:
             if rows.n_nobody:
-                words = "has rows without a person: leave these rows out with record_dp"
+                words = "has rows without a person, which record_dp cannot protect; leave these rows out"
                 raise ColumnError(f"table {rows.name!r} {words}", rows.child.key)
             for name in rows.columns:
                 column = rows.distances(name)
@@ -141,7 +141,7 @@ class FlatRecords:
     def _values(
         self, rows: OwnedRows, name: str, records: Mapping[str, Any], row_record: NDArray[np.intp], which: str = "{}"
     ) -> tuple[pa.Array, NDArray[np.bool_]]:
-        """Values of a column of records, with any value where it is missing, and the mask of missing values."""
+        """Values of a column of records, arbitrary where a value is missing, and the mask of missing values."""
         label = rows.label(name)
         alphabet, column_name = self._alphabets[label], which.format(label)
         codes = np.asarray(records[column_name].cast(pa.int64()))

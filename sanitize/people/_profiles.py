@@ -156,7 +156,7 @@ class OwnedRows:
         return f"{self.name}: first {self.child.order}"
 
     def owner_rows(self, columns: Mapping[str, Any], n: int) -> NDArray[np.intp]:
-        """Number of rows of each of n generated owners; a constant if it is constant in the table."""
+        """Number of rows of each of n generated owners; constant if all owners in the table have the same number."""
         if self.count not in columns:
             return np.full(n, np.searchsorted(self.owner, 1))
         return as_ordered(columns[self.count], self.count)[0].clip(0).astype(np.intp)
@@ -277,11 +277,11 @@ class _Groups:
         return bool((codes[1:] == codes[:-1])[self.of_row[1:] == self.of_row[:-1]].all())
 
     def first_values(self, column: Any, after: NDArray[np.intp] | int = 0) -> Any:
-        """First value of a column in each group, or a later one, as many places after the first."""
+        """Value of a column in each group: the first one, or the one that is ``after`` places later."""
         return column.take(pa.array(self.first + after, mask=self.numbers == 0))
 
     def summary(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
-        """Summaries of a column in each group, by name."""
+        """Pairs of the name and the values of each summary of a column, with a value for each group."""
         if what in ("share", "count"):
             return self.frequencies(column, name, what, declared)
         if what in ("first", "last"):
@@ -290,7 +290,7 @@ class _Groups:
             words = ", ".join(("share", "count", "first", "last", "mean", *_REDUCED))
             raise InvalidParameter(f"summaries of {name!r} must be some of {words}, got {what!r}")
         if not is_ordered(column.type, name):
-            raise ColumnError(f"column {name!r} has no numbers, and therefore no {what}; ask for its share", name)
+            raise ColumnError(f"column {name!r} has no numbers and no {what}; ask for its share in summaries=", name)
         numbers, missing = as_ordered(column, name)
         present, group = numbers[~missing], self.of_row[~missing]
         rows = np.bincount(group, minlength=self.n)
@@ -361,8 +361,10 @@ def read_units(
     values, codes = factorize(get_column(native, key), key)
     n = len(values)
     if (codes < 0).any() or (root is not None and n < len(native)):
-        words = "a unit in every row: some are missing" if root is None else "each unit once: some are missing or equal"
-        raise ColumnError(f"column {key!r} of table {first!r} must name {words}; correct its keys", key)
+        words = "a unit in every row, but some keys are missing"
+        if root is not None:
+            words = "each unit once, but some keys are missing or repeated"
+        raise ColumnError(f"column {key!r} of table {first!r} must name {words}; correct the keys", key)
     names = [] if root is None else [name for name in own_columns or native.column_names if name != key]
     columns = {name: get_column(native, name).combine_chunks() for name in names}
     keys, place = values if root is None else values.take(pa.array(codes)), np.arange(n)
@@ -392,7 +394,7 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
         raise ColumnError(f"table {name!r} has no rows to learn from; leave the table out")
     owner = row_owners(native, key, above.keys)
     if lost := int((owner == UNSEEN).sum()):
-        words = f"keys that table {above.name!r} does not have ({lost} rows); leave these rows out, or empty their keys"
+        words = f"keys that table {above.name!r} does not have ({lost} rows); leave these rows out, or clear the keys"
         raise ColumnError(f"column {key!r} of table {name!r} has {words}", key)
     nobody = np.flatnonzero(owner < 0)
     n = len(above.owner)
@@ -406,7 +408,8 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
         values, codes = factorize(native[child.id], child.id)
         row_keys = values.take(pa.array(codes))
         if (codes < 0).any() or len(values) < len(row_keys):
-            raise ColumnError(f"column {child.id!r} of table {name!r} must name each row once", child.id)
+            words = "must name each row once, but some values are missing or repeated; correct them"
+            raise ColumnError(f"column {child.id!r} of table {name!r} {words}", child.id)
     left = (column for column in native.column_names if column not in (key, child.id))
     columns = {column: native[column].combine_chunks() for column in left}
     units = int(above.unit.max(initial=-1)) + 1

@@ -112,23 +112,29 @@ class UnitRelease:
         if hasattr(sanitizer, "tables"):  # a policy
             key, children, root = key or sanitizer.unit, children or sanitizer.tables, root or sanitizer.root
         if key is None or not children:
-            raise InvalidParameter("units need key=, the column that identifies them, and children=, their tables")
+            raise InvalidParameter(
+                "give key=, the column that identifies units, and children=, the tables with their rows"
+            )
         if ledger is not None and ledger.unit != key:
-            words = f"identifies units by {ledger.unit!r}, and this release by {key!r}; use one column"
+            words = f"identifies units by {ledger.unit!r}, and this release by {key!r}; use the same column"
             raise InvalidParameter(f"the ledger {words}")
         self.sanitizer, self.key, self.children, self.root, self.ledger = sanitizer, key, dict(children), root, ledger
         recipe = (sanitizer._releaser() if hasattr(sanitizer, "_releaser") else sanitizer).recipe()
         if not isinstance(recipe, LatentClassReleaseRecipe):
-            raise InvalidParameter("units are released through latent classes: give a LatentClassRelease")
+            raise InvalidParameter(f"sanitizer must be a LatentClassRelease to release units, got {recipe.estimator()}")
         if recipe.promise is not None:
             check_settings(vars(recipe))
             require_confidence(recipe.confidence, recipe.promise.keyword)
             if recipe.record_dp is None:
-                raise InvalidParameter("secret_dp does not cover histories: leave it out, or use record_dp")
+                raise InvalidParameter(
+                    "secret_dp does not cover units with several rows; leave it out, or use record_dp"
+                )
             if root is None:
                 raise InvalidParameter("record_dp needs the table with one row for each unit: name it with root=")
             if ledger is not None:
-                raise InvalidParameter("a ledger of units counts without noise: leave it out, or leave out record_dp")
+                raise InvalidParameter(
+                    "ledger= and record_dp= cannot be combined: a ledger counts without noise; leave one out"
+                )
         if ledger is None and getattr(sanitizer, "ledger", None) is not None and not sanitizer.is_noisy:
             example = f"ledger=UnitLedger({sanitizer.ledger.name!r}, budget, unit={key!r})"
             raise InvalidParameter(f"the policy keeps a ledger of units: give {example}")
@@ -138,12 +144,18 @@ class UnitRelease:
                 raise InvalidParameter(f"table {name!r} cannot be the name of a file; rename it")
             above = self.children.get(child.parent or "")
             if child.parent not in (None, root) and (above is None or above.id is None):
-                raise InvalidParameter(f"the parent of {name!r} must be the root, or a child with an id")
+                raise InvalidParameter(
+                    f"the parent of table {name!r} must be the root or a child with id=, got {child.parent!r}"
+                )
             if above is not None and above.parent not in (None, root):
-                raise InvalidParameter(f"table {name!r} is three levels below the units; at most two are possible")
+                raise InvalidParameter(
+                    f"table {name!r} is three levels below the units, and at most two are possible; leave it out"
+                )
         if root is None and (len(self.children) != 1 or recipe.public is not None):
-            words = "otherwise name the table with one row per unit with root="
-            raise InvalidParameter(f"without a root there is one table, whose Child names the public columns; {words}")
+            raise InvalidParameter(
+                "without root=, give exactly one table in children=, and name public columns in its Child only; with "
+                "several tables, give root=, the table with one row per unit"
+            )
 
     def profiles(self, tables: Tables) -> Any:
         """Return a table with one row per unit: its own columns, and summaries of its rows in other tables.
@@ -226,7 +238,9 @@ class UnitRelease:
         secrets = select("sensitive", self._recipe.sensitive, root.table)
         for name in secrets:
             if name not in root.columns:
-                raise ColumnError(f"column {name!r} must have the same value in all rows of a unit", name)
+                raise ColumnError(
+                    f"column {name!r} must have the same value in all rows of a unit; correct it, or leave it out", name
+                )
         public = [name for name in root.columns if name not in secrets]
         recipe = self._recipe.with_changes(public=public, sensitive=list(secrets), summaries=root.summary_names)
         flat, extra_columns = None, dict[str, pa.Array]()
@@ -264,7 +278,7 @@ class UnitRelease:
 
     @cached_property
     def report_(self) -> LeakageReport:
-        """Report of the release or, before one, of the fit; with a ledger, both include its earlier releases."""
+        """Report of the release, or of the fit before a release; with a ledger, it covers earlier releases."""
         history = None if self.ledger is None else self.ledger.check(self._told, self._designer)
         return self._make_report([], history)
 

@@ -102,7 +102,7 @@ def test_a_release_that_is_not_written_is_not_recorded(tmp_path, monkeypatch):
 def test_the_ledger_is_of_these_units_and_the_policy_s_is_not_forgotten(tmp_path):
     with pytest.raises(InvalidParameter, match="'person', and this release by 'patient'"):
         units_of(UnitLedger(tmp_path / "people.units", BUDGET, unit="person"))
-    with pytest.raises(InvalidParameter, match="without noise: leave it out"):
+    with pytest.raises(InvalidParameter, match="cannot be combined: a ledger counts without noise"):
         units_of(
             UnitLedger(tmp_path / "patients.units", BUDGET, unit="patient"),
             record_dp=RecordDP(1.0, {"ill": ["yes", "no"]}),

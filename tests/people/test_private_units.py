@@ -581,5 +581,5 @@ def test_units_without_a_root_and_rows_of_nobody_are_refused():
     design = sz.LatentClassRelease(BUDGET, sensitive="ill", confidence=0.9, record_dp=RecordDP(1.0, VALUES))
     with pytest.raises(InvalidParameter, match="name it with root="):
         UnitRelease(design, "patient", {"visits": Child()})
-    with pytest.raises(ColumnError, match="without a person: leave these rows out with record_dp"):
+    with pytest.raises(ColumnError, match="without a person, which record_dp cannot protect; leave these rows out"):
         units_of().fit(tables_of() | {"visits": hospital(N, nobody=3)["visits"].assign(ward="x")})

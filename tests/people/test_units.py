@@ -497,9 +497,9 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changed", "words"),
         [
-            ({"by": sz.SubsetMerging(BUDGET, sensitive="ill")}, "through latent classes"),
-            ({"children": {"items": Child(parent="visits")}}, "parent of 'items' must be"),
-            ({"root": None}, "without a root there is one table"),
+            ({"by": sz.SubsetMerging(BUDGET, sensitive="ill")}, "must be a LatentClassRelease to release units"),
+            ({"children": {"items": Child(parent="visits")}}, "parent of table 'items' must be"),
+            ({"root": None}, "without root=, give exactly one table"),
             (
                 {
                     "children": {
@@ -551,7 +551,7 @@ class TestRefused:
         with pytest.raises(InvalidParameter, match="keep_sensitive"):
             release_of(sz.LatentClassRelease(BUDGET, sensitive="ill", keep_sensitive=True)).fit(hospital(1200))
         noisy = sz.LatentClassRelease(BUDGET, sensitive="ill", confidence=0.95, secret_dp=SecretDP(1.0, 1e-6))
-        with pytest.raises(InvalidParameter, match="secret_dp does not cover histories"):
+        with pytest.raises(InvalidParameter, match="secret_dp does not cover units with several rows"):
             release_of(noisy).fit(tables)
 
     def test_summaries_and_orders_that_are_none(self):
