@@ -214,7 +214,7 @@ class Book:
 def check_ledger_budget(budget: Budget, ledger: str) -> None:
     """Refuse a budget of a kind that a ledger, which ``ledger`` describes, cannot use."""
     if type(budget).__name__ not in SYMBOL_BUDGETS:
-        raise InvalidBudget(f"{ledger} needs a budget of type {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
+        raise InvalidBudget(f"{ledger} needs a budget of type {', '.join(SYMBOL_BUDGETS)}, got {type(budget).__name__}")
 
 
 def read_book(
@@ -245,7 +245,7 @@ def ledger_path(path: str | os.PathLike[str]) -> Path:
 
 @contextlib.contextmanager
 def undo_on_failure(target: Path | None, undo: Callable[[], None]) -> Iterator[None]:
-    """Undo an entry if a block fails before it changes its target; later, somebody may have the release."""
+    """Undo an entry if a block fails before it changes its target; after a change, somebody may have the release."""
     before = _stamp(target)
     try:
         yield
@@ -267,7 +267,7 @@ def hold_lock(path: Path) -> Iterator[None]:
     try:
         wait_for_lock(handle)
         if path.exists() and path.stat().st_nlink > 1:
-            words = "has a second name, a hard link, which would be a second ledger; make the link symbolic"
+            words = "has a second name, a hard link, and the two could become different ledgers; use a symbolic link"
             raise LedgerError(f"the ledger {path.name!r} {words}")
         yield
     finally:

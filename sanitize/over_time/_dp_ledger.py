@@ -24,7 +24,7 @@ _LEAST_LEFT = 1e-9  # smallest share of a book's δ that counts: a smaller remai
 
 
 class _Fit(Declared, frozen=True):
-    """Cost of a fit: its level (ε, δ), and its ρ of zero-concentrated DP except with the probability ``beside``."""
+    """Cost of a fit: its level (ε, δ), and its zero-concentrated level ρ, which fails with probability ``beside``."""
 
     eps: NonNegative
     delta: Annotated[float, field_note("below 1", ge=0, lt=1)]
@@ -118,7 +118,7 @@ class DPLedger:
     ...     ledger.book(promise)
     ... except sz.errors.LedgerError as error:
     ...     print(str(error).partition(",")[0])
-    with this fit all 2 would cost eps 2
+    with this fit, all 2 fits would cost eps 2
     """
 
     def __init__(
@@ -135,7 +135,9 @@ class DPLedger:
                 write_book(self.path, wanted)
         current = self._read().__replace__(fits=(), sha256="")
         if current != wanted:
-            raise LedgerError(f"the ledger {self.path.name!r} has the total {_total(current)}, not {_total(wanted)}")
+            raise LedgerError(
+                f"the ledger {self.path.name!r} has the total {_total(current)}, not {_total(wanted)}; name another"
+            )
 
     def _read(self) -> _Form:
         if not self.path.exists():
@@ -158,7 +160,7 @@ class DPLedger:
         return _total(self._read())
 
     def book(self, promise: DPGuarantee) -> None:
-        """Record a fit that is about to be made; estimators whose guarantee has this ledger do this themselves.
+        """Record a fit that is about to be made; an estimator with this ledger records its fits itself.
 
         Parameters
         ----------
@@ -174,10 +176,12 @@ class DPLedger:
             book = self._read()
             if book.whom == "rows" and promise.keyword == "secret_dp":
                 words = 'secret_dp protects sensitive values only; use record_dp, or a ledger with whom="secrets"'
-                raise LedgerError(f"the ledger {self.path.name!r} is for rows, and {words}")
+                raise LedgerError(f"the ledger {self.path.name!r} counts whole rows, and {words}")
             booked = book.__replace__(fits=(*book.fits, _Fit.from_guarantee(promise, book.whom)))
             if not booked.spent() <= book.eps * (1 + 1e-9):
-                clause = f"with this fit all {len(booked.fits)} would cost eps {booked.spent():.4g}, and the ledger"
+                clause = (
+                    f"with this fit, all {len(booked.fits)} fits would cost eps {booked.spent():.4g}, and the ledger"
+                )
                 allowed = f"{_total(book)} ({book.spent():.4g} spent)"
                 raise LedgerError(f"{clause} {self.path.name!r} allows {allowed}; nothing was fitted")
             write_book(self.path, booked)

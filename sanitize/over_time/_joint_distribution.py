@@ -69,7 +69,7 @@ def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageRepo
         if level:
             report = _measure(_count(book, runs, rows)[1] if runs else counts, runs, n, book.budget, level)
     if report is None:
-        words = "to be measured together, and no theorem bounds it; use bins, or a larger min_count"
+        words = "to measure their joint leakage; give bins, or a larger min_count"
         raise ColumnError(f"the {n} releases of these rows have too many combinations of symbols {words}")
     _require(report, book, level)
     report = _with_repeats(report, last.to_joint(), entry.channel)
@@ -104,7 +104,7 @@ class _Run(JointPart):
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of S with the symbols of each of some releases, and of S with all of them jointly.
+    """Counts of S with the symbols of each release, and counts of S with the symbols of all releases together.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ def _pack_counts(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, .
 def _measure(
     counts: ContingencyTable | None, runs: Sequence[_Run], n: int, budget: Budget, level: float
 ) -> LeakageReport | None:
-    """Report on n releases, some measured and the others bounded by ``level``; None if there is too much to measure."""
+    """Report on n releases, some measured and the others bounded by ``level``; None if too many to measure."""
     if not runs:
         distribution, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
     elif counts is None:

@@ -92,7 +92,9 @@ class Ledger:
                 Book.empty(wanted).write(self.path)
         book_budget = Book.read(self.path).budget
         if wanted is not None and wanted != book_budget:
-            raise LedgerError(f"the ledger {self.path.name!r} has the budget {book_budget!r}, not {wanted!r}")
+            raise LedgerError(
+                f"the ledger {self.path.name!r} has the budget {book_budget!r}, not {wanted!r}; name another file"
+            )
         object.__setattr__(self, "budget", book_budget)
 
     def __len__(self) -> int:
@@ -222,7 +224,9 @@ class Ledger:
 def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
     """Return a ledger, which may be given as the path of its file."""
     if isinstance(ledger, UnitLedger):
-        raise InvalidParameter("this release takes no UnitLedger; use sanitize.engines.parquet.release_units instead")
+        raise InvalidParameter(
+            "ledger= must be a Ledger or its path, got a UnitLedger; use sanitize.engines.parquet.release_units"
+        )
     return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
 
 
@@ -231,5 +235,7 @@ def _entry(book: Book, sanitizer: Designer, source: Randomness, receipt: str | N
     key = noise_key(sanitizer.recipe().random_state if source is None else source)
     digest = None if key is None else book_digest(book, b"key", key)
     if digest and any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):
-        raise InvalidParameter("a recorded release had the same key or seed, so its noise is the same; use a fresh key")
+        raise InvalidParameter(
+            "random_state= is the same key or seed as in a recorded release, so the noise is the same; give a new key"
+        )
     return Entry.from_release(sanitizer.bare_release(), digest, receipt)

@@ -185,7 +185,9 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
     def empty(cls, budget: Budget, unit: str, least: int, confidence: float | None) -> UnitBook:
         """Make a book without releases."""
         if not 0 < len(unit) <= _NAME_CHARACTERS:
-            raise LedgerError(f"unit must be the name of a column, of at most {_NAME_CHARACTERS} characters")
+            raise LedgerError(
+                f"unit must be the name of a column, of at most {_NAME_CHARACTERS} characters, got {len(unit)}"
+            )
         check_ledger_budget(budget, "a unit ledger")
         if by_value(budget):
             raise InvalidBudget("a unit ledger needs one limit for all sensitive values, not limits by value")
@@ -236,7 +238,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         return read_book(path, cls, cls._check, "a unit ledger", _BOOK_BYTES)
 
     def _check(self) -> UnitBook:
-        """Return the book after checking that its parts fit together, which they need not during a release."""
+        """Return the book after checking that its parts fit together; during a release, they may not fit."""
         for digests in (self.secrets, self.units, self.values):
             require(digests.shape[1:] == (DIGEST_BYTES,))
         n, n_secrets = len(self.units), len(self.secrets)

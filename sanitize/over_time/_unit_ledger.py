@@ -127,7 +127,9 @@ class UnitLedger:
         for name, value in {"budget": wanted, "unit": unit, "confidence": confidence}.items():
             book_value = getattr(book, name)
             if value is not None and value != book_value:
-                raise LedgerError(f"the unit ledger {self.path.name!r} has the {name} {book_value!r}, not {value!r}")
+                raise LedgerError(
+                    f"the unit ledger {self.path.name!r} has the {name} {book_value!r}, not {value!r}; leave it out"
+                )
             object.__setattr__(self, name, book_value)
 
     def __len__(self) -> int:
@@ -243,7 +245,9 @@ class UnitLedger:
             after, codes = release_rows(before, release, rows, random_words)
             report = after.report()
             if not report.ok:
-                raise LedgerError(f"the release is {report.excess:.3g} nats over the ledger's budget; it was not made")
+                raise LedgerError(
+                    f"the release would exceed the ledger's budget by {report.excess:.3g} nats; nothing was released"
+                )
             after.write(self.path)
             with undo_on_failure(target, partial(before.write, self.path)):
                 yield release, random_words, codes
@@ -256,10 +260,14 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
     """
     refuse_noisy(sanitizer, _NO_NOISE)
     if not hasattr(sanitizer, "bare_release"):
-        raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
+        raise InvalidParameter(
+            f"sanitizer must be a fitted sanitizer of sanitize.transformers, got {type(sanitizer).__name__}"
+        )
     recipe, release = sanitizer.recipe(), sanitizer.bare_release()
     if recipe.side_columns:
-        raise InvalidParameter("side_columns limits a single release, and units have several; leave side_columns out")
+        raise InvalidParameter(
+            "side_columns= covers a single release, and a unit ledger covers several; leave side_columns= out"
+        )
     words = random_words(recipe.random_state)
     if isinstance(words, NoiseKey):
         words = words.derive(f"release {len(book.releases) + 1} by unit")

@@ -70,7 +70,7 @@ def release_rows(
     shown = released >= 0
     if not shown.any():
         words = "with the same earlier releases; give more units, or begin a ledger with a smaller min_units"
-        raise LedgerError(f"no row can be released: each needs at least {book.least} units {words}")
+        raise LedgerError(f"no row can be released: each released value needs {book.least} or more units {words}")
     distribution = rows[rows.any(axis=1)][:, rows.any(axis=0)] / rows.sum()
     lifts = distribution / distribution.sum(axis=0) / distribution.sum(axis=1, keepdims=True)
     counts = int(shown.sum()), int((~shown).sum()), n_again, len(np.unique(unit)), n_new
@@ -164,7 +164,7 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     if set(layout.sensitive) == set(layout.read):
         raise LedgerError("a release by unit needs sensitive columns; name them in the sanitizer")
     if book.unit in (*layout.sensitive, *layout.read):
-        words = "must be neither sensitive nor public; name another"
+        words = "must be neither sensitive nor public; name another column"
         raise ColumnError(f"the unit column {book.unit!r} {words}", book.unit)
     if book.sensitive and set(book.sensitive) != set(layout.sensitive):
         raise LedgerError("the ledger is about other sensitive columns; keep one ledger for each set of them")
@@ -172,7 +172,9 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     names = tuple(sorted(layout.sensitive))
     unit_texts, unit = row_texts(table, [book.unit])
     if json.dumps([None]) in unit_texts:
-        raise ColumnError(f"column {book.unit!r} has missing values, and every row needs a unit", book.unit)
+        raise ColumnError(
+            f"column {book.unit!r} has missing values, and every row needs a unit; leave these rows out", book.unit
+        )
     secret_texts, secret = row_texts(columns, names)
     if not len(unit):
         raise ColumnError("the table has no rows, so there is nothing to release")
@@ -184,7 +186,7 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     is_known = unit_places >= 0
     mixed += int((book.secret[unit_places[is_known]] != unit_secrets[is_known]).sum())
     if mixed:
-        words = f"here or earlier ({mixed} times); give all rows of a unit one value, as whether it ever was ill"
+        words = f"in this table or in earlier ones ({mixed} times); give each unit one value, such as ever ill or not"
         raise LedgerError(f"a unit has several sensitive values, {words}")
     if not book.releases:
         groups = unit_secrets, unit_secrets[is_design_unit(digests)]
@@ -202,7 +204,7 @@ def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes
     of_text = digest_numbers(book.secrets, digests)
     strange = int((of_text[secret] < 0).sum())
     if strange:
-        words = "had, so that it has no frequency; pool it with another value, or begin a new ledger"
+        words = "had; replace this value by one of the first release, or begin a new ledger"
         raise LedgerError(f"{strange} units have a sensitive value that no unit of the first release {words}")
     return of_text[secret], book.secrets
 

@@ -49,7 +49,7 @@ def test_levels_add_up_to_the_total_and_not_beyond(tmp_path: Path) -> None:
         assert ledger.spent == pytest.approx(0.1 * k, rel=1e-9)
     before = ledger.path.read_bytes()
     with pytest.raises(
-        LedgerError, match=r"all 11 would cost eps 1\.1, and .* allows eps 1 and delta 0 of rows \(1 spent\)"
+        LedgerError, match=r"all 11 fits would cost eps 1\.1, and .* allows eps 1 and delta 0 of rows \(1 spent\)"
     ):
         ledger.book(record(0.1))
     assert (ledger.path.read_bytes(), len(ledger)) == (before, 10)
@@ -102,7 +102,7 @@ def test_a_probability_of_more_adds_up_and_has_no_squares(tmp_path: Path) -> Non
     for _ in range(100):
         ledger.book(found)
     assert ledger.spent == pytest.approx(100 * 0.01, rel=1e-9)
-    with pytest.raises(LedgerError, match="all 101 would cost"):
+    with pytest.raises(LedgerError, match="all 101 fits would cost"):
         ledger.book(found)
     secrets = DPLedger(tmp_path / "secrets.dp", 5.0, 1e-6, "secrets")
     secrets.book(RecordDP(1.0, VALUES, delta=0.99e-6 / (1 + math.e)))
@@ -263,7 +263,7 @@ def test_a_policy_books_in_the_ledger_it_names(tmp_path: Path, capsys: pytest.Ca
     assert main([*release, str(tmp_path / "first.parquet")]) == 0
     assert len(ledger) == 1
     assert main([*release, str(tmp_path / "second.parquet")]) != 0
-    assert "with this fit all 2 would cost eps 2" in capsys.readouterr().err
+    assert "with this fit, all 2 fits would cost eps 2" in capsys.readouterr().err
     assert not (tmp_path / "second.parquet").exists()
     by_unit = POLICY.replace("[columns]", '[columns]\nunit = "who"')
     with pytest.raises(
