@@ -302,7 +302,7 @@ class Drafts:
         return ()
 
     def measured(self, table: TableCounter, lines: Sequence[Proposal]) -> tuple[Proposal, ...]:
-        """Try lines together, and add the utility of this release to their reasons; drop them if it is no larger.
+        """Return lines with the utility that they give together; leave out lines that do not raise the utility.
 
         Lines that the owner has to fill in stay unchanged.
         """

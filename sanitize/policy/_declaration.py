@@ -308,15 +308,15 @@ def check(document: Any) -> None:
         if column not in columns.sensitive:
             raise wrong_table(f"join.{column}", f"{column!r} is not a sensitive column")
         if any(column in part.bins for part in parts.values()):
-            raise wrong_table(f"join.{column}", f"{column!r} has bins; join or cut it")
+            raise wrong_table(f"join.{column}", f"{column!r} has bins; leave out its bins or this join")
     for where, part in parts.items():
         _check_settings(where, part, columns, [table.name for table in document.table])
     if "channel" in parts and (not columns.keep or parts["channel"].mechanism == CLASSES):
         _check_notion("budget", parts["channel"], budget)
         _check_kept(document, parts["channel"])
     elif notion_name(budget) not in MERGING:
-        words = "must limit what is revealed about the sensitive columns, next to kept columns or other channels"
-        raise invalid_key("budget.notion", f"{words} ({', '.join(MERGING)}); give the channel a budget of its own")
+        words = "must be a notion that covers kept columns and several channels"
+        raise invalid_key("budget.notion", f"{words} ({', '.join(MERGING)}), or give the channel a budget of its own")
     else:
         for where, part in parts.items():
             _check_part(where, part)
@@ -325,7 +325,9 @@ def check(document: Any) -> None:
     elif columns.unit is not UNSET and document.ledger is UNSET:
         raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
     if columns.unit is not UNSET and document.receipt is not UNSET:
-        raise invalid_key("receipt", "cannot be used with units, whose releases depend on earlier ones; leave it out")
+        raise invalid_key(
+            "receipt", "cannot be used with units, because their releases depend on earlier releases; leave it out"
+        )
     for name in PROMISES:
         if any(getattr(part, name) is not UNSET for part in parts.values()):
             _check_promise(document, parts.values(), name)
@@ -349,7 +351,7 @@ def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
         if part.mechanism != CLASSES:
             raise invalid_key(f"{where}.mechanism", f"must be {CLASSES}, through which tables of units are released")
     if document.rows == "keep":
-        raise invalid_key("rows", "must be shuffle: units are written under new keys")
+        raise invalid_key("rows", 'must be "shuffle", because units are written under new keys and in a new order')
 
 
 def _check_bounds(where: str, budget: Any) -> None:
@@ -397,10 +399,10 @@ def _check_kept(document: Any, channel: Any) -> None:
     """Refuse settings that do not apply to kept columns or to generated rows."""
     keep = document.columns.keep
     if keep and channel.confidence is not UNSET:
-        words = "holds for a population, but the limit on kept columns for these rows alone; leave it out"
+        words = "holds for a population, but the limit on kept columns holds for these rows only; leave it out"
         raise invalid_key("channel.confidence", words)
     if document.rows != "keep" and (name := next((name for name in keep if name in channel.bins), None)):
-        words = f'must be "keep": values of {name!r} stay as they are, and only its bins are counted'
+        words = f'must be "keep", because the kept column {name!r} has bins; otherwise leave its bins out'
         raise invalid_key("rows", words)
 
 
@@ -452,8 +454,8 @@ def _check_part(where: str, channel: Any) -> None:
     """Refuse a channel that cannot be combined with other channels or kept columns."""
     mechanism = channel.mechanism
     if mechanism == CLASSES:
-        words = "which releases a whole table through one channel; list all columns under columns.public"
-        raise invalid_key(f"{where}.mechanism", f"cannot be {mechanism}, {words}, with one [channel]")
+        words = "because it releases a whole table; list all columns under columns.public"
+        raise invalid_key(f"{where}.mechanism", f"cannot be {mechanism} here, {words}, with one [channel]")
     if channel.budget is not UNSET:
         return
     if mechanism not in SEQUENTIAL:
@@ -483,12 +485,15 @@ def _check_promise(document: Any, parts: Iterable[Any], promise: str) -> None:
             words = f"for combinations of values needs counts without noise; leave it out with {name}"
             raise invalid_key("channel.confidence", words)
         elif is_kept or isinstance(document.channel, list):
-            raise PolicyError(f"{name} is for one channel of all columns: a joint release counts without noise", name)
+            raise PolicyError(
+                f"{name} needs one channel for all columns, because a joint release counts without noise; leave it out",
+                name,
+            )
     if document.rows == "keep" and promise == "record_dp":
         raise PolicyError(f'rows = "keep" looks at every sensitive value; leave it out with {name}', "rows")
     if document.columns.unit is not UNSET and not document.table:
         words = f"asks for a ledger that counts sensitive values without noise; leave it out with {name}"
         raise invalid_key("columns.unit", words)
     if document.receipt is not UNSET:
-        words = f"serves to draw a release again, which needs noise that {name} does not store; leave it out"
+        words = f"cannot be used with {name}, because the noise of its fit is not stored; leave it out"
         raise invalid_key("receipt", words)

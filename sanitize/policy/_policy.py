@@ -84,7 +84,7 @@ class PolicyBudget:
         return _BUDGETS[self.notion](**self.bounds)
 
     def scaled(self, multiple: float, only: str | None = None) -> PolicyBudget:
-        """Return the budget with its bounds in nats, or only one of them, multiplied; limits by value do not change."""
+        """Return the budget with one or both bounds in nats multiplied by a factor; limits by value do not change."""
         if by_value(self.build()) or "limits" in self.bounds:
             return self
         bounds = dict(self.bounds)
@@ -244,7 +244,7 @@ class Policy:
         except tomllib.TOMLDecodeError as error:
             raise PolicyError(f"{name} is not TOML: {error}") from None
         except ValueError as error:  # Python refuses integers with thousands of digits
-            reason = str(error) if isinstance(error, Misshapen) else "it has a number of too many digits; shorten it"
+            reason = str(error) if isinstance(error, Misshapen) else "it has a number with too many digits; shorten it"
             raise PolicyError(f"{name} is not a policy: {reason}") from None
         try:
             return cls.from_dict(values, folder=folder)
@@ -309,7 +309,7 @@ class Policy:
             words = f"of the table; add {pronoun} to sensitive, public, keep, drop or person"
             raise ColumnError(f"the policy does not list the {column} {in_words(unlisted)} {words}", name)
         if twice := next((name for name in times if times[name] > 1), None):
-            raise ColumnError(f"the source has two columns named {twice!r}; rename one first", twice)
+            raise ColumnError(f"the table has two columns named {twice!r}; rename one first", twice)
 
     def sanitizer(self, random_state: Any = None) -> Sanitizer:
         """Make the estimator that the policy describes, not fitted.
@@ -357,7 +357,7 @@ def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any
 
 
 def is_joint(policy: Policy) -> bool:
-    """Return whether a policy is joint: several channels, one with its own budget, or tuples with kept columns."""
+    """Return whether a policy is joint: several channels, a channel with its own budget, or tuples and kept columns."""
     keeps = bool(policy.keep) and [channel.mechanism for channel in policy.channels] != [CLASSES]
     return len(policy.channels) != 1 or keeps or policy.channels[0].budget is not None
 

@@ -111,11 +111,11 @@ INVALID = {
     "hierarchy as a number": (edited(CLASSES, '"towns.csv"', "3"), "channel.hierarchies.town must be text"),
     "classes as one of several": (
         edited(SEVERAL, 'mechanism = "watchdog"', 'mechanism = "latent-classes"'),
-        "releases a whole table through one channel",
+        "because it releases a whole table",
     ),
     "own budget in a part": (
         edited(SEVERAL, 'mechanism = "watchdog"', 'mechanism = "latent-classes"\nbudget = { lower = 1, upper = 1 }'),
-        "releases a whole table through one channel",
+        "because it releases a whole table",
     ),
     "noise without confidence": (edited(NOISY, "confidence = 0.9", ""), "channel.secret_dp needs a confidence"),
     "noise and kept rows": (
@@ -126,7 +126,10 @@ INVALID = {
         edited(NOISY.replace("version = 1", 'version = 1\nledger = "units"'), "[columns]", '[columns]\nunit = "who"'),
         "columns.unit asks for a ledger that counts sensitive values without noise",
     ),
-    "noise and a receipt": (edited(NOISY, "version = 1", 'version = 1\nreceipt = "own"'), "receipt serves to draw"),
+    "noise and a receipt": (
+        edited(NOISY, "version = 1", 'version = 1\nreceipt = "own"'),
+        "receipt cannot be used with",
+    ),
     "rows without confidence": (edited(PRIVATE, "confidence = 0.9", ""), "channel.record_dp needs a confidence"),
     "private and kept rows": (
         edited(PRIVATE, "version = 1", 'version = 1\nrows = "keep"'),
@@ -152,7 +155,7 @@ INVALID = {
 PARSER_ONLY = {
     "kept columns and a population": (KEPT + "confidence = 0.9\n", "channel.confidence holds for a population"),
     "kept bins and shuffled rows": (edited(KEPT, "bins", "bins.year = [1990, 2000]\nbins"), 'rows must be "keep"'),
-    "noise beyond all rows": (edited(NOISY, "eps = 1,", "eps = 1e-6,"), "ask for noise of more than 1000 rows"),
+    "noise beyond all rows": (edited(NOISY, "eps = 1,", "eps = 1e-6,"), "would need noise of more than 1000 rows"),
     "hierarchy of another": (edited(CLASSES, "town =", "year ="), "'year' is not a public column of this channel"),
 }
 

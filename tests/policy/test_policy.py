@@ -245,7 +245,7 @@ INVALID = {
     ),
     "capacity with keep": (
         edited(EXPONENTIAL, 'public = ["age"]', 'public = ["age"]\nkeep = ["year"]'),
-        "budget.notion must limit what is revealed about the sensitive columns",
+        "budget.notion must be a notion that covers kept columns and several channels",
     ),
     "no own budget": (
         edited(SEVERAL, 'budget = { notion = "ldp", eps = 1 }', ""),
