@@ -71,7 +71,9 @@ def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
         words = "whose release also needs the model that generates rows; leave it out"
         raise InvalidParameter(f"--channel cannot be used with tables of units, {words}")
     if STREAM in (args.input, args.output):
-        raise InvalidParameter("tables of units are read from a folder and written to one; name both")
+        raise InvalidParameter(
+            "tables of units need a folder as input and another as output, got standard input or output; name both"
+        )
     ledger = None
     if policy.ledger is not None and not policy.is_noisy:
         ledger = _open_ledger(args, policy, designer_of(policy).recipe().confidence, is_kept=not args.dry_run)
@@ -95,5 +97,5 @@ def refuse_by_unit(policy: Policy) -> None:
     if policy.tables:
         raise PolicyError("tables of units have no receipt yet, so verify has nothing to compare them with", "table")
     if policy.unit is not None:
-        words = "so that verify cannot repeat it; the ledger says how much was revealed"
+        words = "and verify cannot repeat it; the ledger shows how much was revealed"
         raise PolicyError(f"a release by unit depends on the earlier releases of its units, {words}", "columns.unit")

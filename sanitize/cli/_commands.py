@@ -48,8 +48,8 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
     is_internal = (args.audience or policy.audience) == "internal"
     check_output(args.html, args, force=args.force, records=_records(args, policy))
     if args.html is not None and not is_internal:
-        words = "is for internal use only, because it shows further figures of the table; leave it or"
-        raise InvalidParameter(f"--html {words} --audience public out")
+        words = "because its page shows further figures of the table; leave out one of them"
+        raise InvalidParameter(f"--html cannot be used with --audience public, {words}")
     with open_input(args, policy, designer_of(policy).numbers) as table:
         # Advice, curves and comparison are further figures of the same table, so they are not for the public.
         release_plan = make_plan(policy, table, advise=is_internal)

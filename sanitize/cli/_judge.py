@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
-    """Attack a released file, show the findings, and write a page if asked; return an error if one refutes the file."""
+    """Attack a released file, show the findings, and write a page if asked; return an error if the file is refuted."""
     from sanitize.auditing.attack import judge as judge_table
 
     files = {name: getattr(args, name) for name in ("input", "source", "outsiders", "earlier")}
@@ -31,7 +31,9 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
         raise InvalidParameter("judge reads files, not standard input; write the table to a file first")
     paths = {name: to_path(file, SourceError).resolve() for name, file in files.items()}
     if paths.get("outsiders") == paths["source"]:
-        raise InvalidParameter("the outsiders are the raw table itself; name a file of people who were never in it")
+        raise InvalidParameter(
+            "--outsiders names the raw table itself; name a file of people who were never in the raw table"
+        )
     check_output(args.html, args, force=args.force)
     public, sensitive = args.public or [], args.sensitive
     tables = {}
@@ -52,7 +54,7 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
 
 
 def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
-    """Attack a second release of the same design, if asked to; refuse the release if a promise is refuted.
+    """Attack a second release of the same design with ``--judge``; refuse the release if a promise is refuted.
 
     The release does not promise to hide who is in the data: such findings are in the report, and the release is
     written.
@@ -77,7 +79,7 @@ def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
 
 
 def compare_models(args: argparse.Namespace, policy: Policy) -> Downstream | None:
-    """Compare models trained on a second release and on the raw table, on rows new to both; None if not asked to."""
+    """Compare models trained on a second release and on the raw table, on rows new to both; None without a target."""
     target = args.predict or policy.predict
     if target is None:
         return None
@@ -105,4 +107,4 @@ def _refuse_twin(option: str, args: argparse.Namespace, policy: Policy) -> None:
         words = "because it fits the table once more; leave it out"
         raise InvalidParameter(f"{option} cannot be used with units, secret_dp or record_dp, {words}")
     if args.input == STREAM:
-        raise InvalidParameter(f"{option} reads the table twice, and standard input only once; name a file")
+        raise InvalidParameter(f"{option} reads the table twice, and standard input can be read only once; name a file")

@@ -57,7 +57,7 @@ def level(text: str) -> float:
     try:
         value = float(text)
         if math.isinf(value) and "inf" not in text.lower():
-            raise argparse.ArgumentTypeError(f"takes a number that a double can hold, or inf, got {len(text)} digits")
+            raise argparse.ArgumentTypeError("takes a number below 1.8e308, or inf, got a larger number")
     except ValueError:
         more = "; for a pair, use --at-most and --at-least" if ":" in text else ""
         raise argparse.ArgumentTypeError(f"takes one number, got {text!r}{more}") from None

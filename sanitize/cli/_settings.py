@@ -50,7 +50,9 @@ def check_settings(args: argparse.Namespace) -> None:
     options = ", ".join(_SETTINGS[name] for name in sides)
     if sides and sides not in PAIRS:
         words = "give both --at-most and --at-least (times as likely), or both --lower and --upper (nats)"
-        args.parser.error(f"{options}: {words}; --at-least 0, or inf for another one, leaves its side free")
+        args.parser.error(
+            f"{options}: {words}; for no limit on one side, write --at-least 0, or inf for any other option"
+        )
     if sides and "lift" not in ALL[mechanism][1]:
         args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of {options}")
 

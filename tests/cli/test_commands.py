@@ -93,7 +93,7 @@ def test_usage_errors_are_one_line_that_says_where_help_is(argv, said, helped, r
         ("-e 0.5:1", "got '0.5:1'; for a pair, use --at-most and --at-least"),
         ("-e 0.5:", "for a pair, use --at-most and --at-least"),
         ("--upper 0.5", "--upper: give both --at-most and --at-least (times as likely), or"),
-        ("--lower 0", "--at-least 0, or inf for another one, leaves its side free"),
+        ("--lower 0", "for no limit on one side, write --at-least 0, or inf for any other option"),
         ("--at-most 2", "--at-most: give both --at-most and --at-least"),
         ("--at-most 2 --lower 1", "--at-most, --lower: give both --at-most and --at-least"),
         ("-e 2", "subset-merging takes a limit with a unit: --at-most 2 --at-least 0.5, in times as likely, or"),

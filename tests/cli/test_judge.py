@@ -90,7 +90,7 @@ def test_rows_in_order_are_asked_for_groups_that_tell_the_secret(files, run):
         ("rows.parquet", ["--excess", "2"], 2, "excess must be"),
         ("rows.parquet", ["-x", "secret"], 2, "both sensitive and public"),
         ("-", [], 2, "judge reads files"),
-        ("rows.parquet", ["--outsiders", "raw.parquet"], 2, "the outsiders are the raw table itself"),
+        ("rows.parquet", ["--outsiders", "raw.parquet"], 2, "--outsiders names the raw table itself"),
         ("rows.parquet", ["-x", "town"], 3, "no column 'town'"),
         ("rows.parquet", ["-s", "town"], 3, "no column 'town'"),
         ("nothing.parquet", [], 3, "no such file"),

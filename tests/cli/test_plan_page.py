@@ -29,7 +29,7 @@ def test_a_plan_is_a_page_that_only_its_owner_reads(source, tmp_path, run):
     [
         ("raw.parquet", [], 4, "would replace the input"),
         ("no folder/plan.html", [], 4, "name a file in a folder that exists"),
-        ("plan.html", ["--audience", "public"], 2, "for internal use only"),
+        ("plan.html", ["--audience", "public"], 2, "--html cannot be used with --audience public"),
     ],
 )
 def test_a_page_has_no_place_there(source, tmp_path, run, name, more, code, words):
