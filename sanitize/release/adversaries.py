@@ -36,12 +36,12 @@ Rows: TypeAlias = "NDArray[np.int64]"
 
 
 def fit_and_release(sanitizer: Any, table: Any) -> Any:
-    """Release a table by a sanitizer that is fitted to this table alone, whatever its earlier fit."""
+    """Fit a copy of a sanitizer to a table, and release this table with the copy."""
     return clone(sanitizer).fit(table).transform(table)
 
 
 class Secrets:
-    """Codes and weights of S for all rows, which also give the best constant prediction."""
+    """Sensitive symbol and weight of each row."""
 
     def __init__(self, codes: NDArray[np.int32], weights: Vector | None, n_s: int) -> None:
         self.codes = codes
@@ -68,7 +68,7 @@ def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test:
 
 
 def threads_for(estimator: Any) -> AbstractContextManager[Any]:
-    """Use one thread for the many small fits of the default, which waste CPU time with more on a busy machine."""
+    """Limit the default adversary to one thread, because its many small fits would waste CPU time with more threads."""
     return threadpool_limits(1) if estimator is None else nullcontext()
 
 
@@ -112,7 +112,7 @@ def class_probabilities(
 
 
 def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """Frequencies of S for each tuple, shrunk to the prior by a strength that leave-one-out prediction selects."""
+    """Frequencies of S for each tuple, shrunk towards the prior; leave-one-out prediction selects how far."""
     prior = secrets.prior(train)
     cells, codes, weights = seen.cells[train], secrets.codes[train], secrets.weights[train]
     flat = np.bincount(cells * secrets.n_s + codes, weights, seen.n_cells * secrets.n_s)
@@ -147,7 +147,7 @@ def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
 
 
 def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """Mixture of simple adversaries; its weights maximise the likelihood on a quarter of the rows, held out.
+    """Mixture of simple adversaries, with the weights that maximise the likelihood on a held-out quarter of the rows.
 
     A mixture is nearly as good as its best member and, unlike a selected member, changes little with the rows. The
     prior is one member, so an adversary who finds nothing predicts close to the prior.
@@ -179,7 +179,7 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vecto
 
 
 def area(scores: NDArray[Any], positive: Mask) -> tuple[float, Vector]:
-    """Chance that a positive row scores above a negative one, ties counting half, and each row's contribution [DDC]."""
+    """Return the AUC, in which ties count half, and the contribution of each row to its error [DDC]."""
     together = rankdata(scores)
     n_positive, n_negative = positive.sum(), (~positive).sum()
     above = (together[positive] - rankdata(scores[positive])) / n_negative
@@ -209,7 +209,7 @@ class Score:
         return mean, max(self._error(parts, self.unit), self._error(parts, self.fold))
 
     def _error(self, parts: Vector, labels: NDArray[np.int64]) -> float:
-        """Standard error of a weighted mean whose rows vary together within a label."""
+        """Standard error of a weighted mean over rows that are correlated if they have the same label."""
         counted = np.bincount(labels, self.weights) > 0
         n = int(counted.sum())
         sums = np.bincount(labels, parts)
@@ -217,11 +217,11 @@ class Score:
 
 
 def assign_folds(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, seed: int) -> NDArray[np.int64]:
-    """Fold of each row: units are sorted by the S of their first row, shuffled among equals, and dealt out in turn."""
+    """Assign rows to folds: all rows of a unit to one fold, and each sensitive value to all folds about equally."""
     cv = whole_number("cv", cv, 2)
     units, first = np.unique(unit, return_index=True)
     if len(units) < 2 * cv:
-        raise InvalidParameter(f"{len(units)} rows (or clusters) are too few for cv={cv} folds of at least two")
+        raise InvalidParameter(f"cv={cv} needs at least {2 * cv} rows or clusters, got {len(units)}; give a smaller cv")
     order = np.lexsort((np.random.default_rng(seed).random(len(units)), codes[first]))
     fold = np.empty(len(units), np.int64)
     fold[order] = np.arange(len(units)) % cv
@@ -232,5 +232,5 @@ def cluster_numbers(clusters: ArrayLike, n_rows: int) -> NDArray[np.int64]:
     """Number the clusters; return the number of each row's cluster."""
     labels = np.asarray(clusters)
     if labels.shape != (n_rows,):
-        raise InvalidParameter(f"clusters must be one label per row, got shape {labels.shape} for {n_rows} rows")
+        raise InvalidParameter(f"clusters must have one label per row, got shape {labels.shape} for {n_rows} rows")
     return np.unique(labels, return_inverse=True)[1]

@@ -26,7 +26,7 @@ _MOST_VALUES, _MOST_SECRETS = 250, 8
 
 
 def found_by_raw_rows(table: Mapping[str, Any], secret: NDArray[np.intp]) -> tuple[float, float]:
-    """Chance that boosting ranks the person with the sensitive value first, from true and from shuffled values.
+    """Chance that boosting identifies which of two people has a sensitive value, from true and from shuffled values.
 
     Each sensitive value counts by its share, and each row is scored by a model that was trained without that row. The
     second figure is what the same adversary reaches when the columns reveal nothing.

@@ -129,12 +129,12 @@ def check_confidence_settings(spec: Specification, layout: Layout) -> None:
     learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
     if learned is not None:
         raise ColumnError(
-            f"confidence needs symbols that were fixed before the rows were seen, and the bin edges of column "
-            f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
+            f"confidence needs bin edges that do not depend on the rows, but the edges of column {learned!r} were "
+            f"learned from the rows; declare edges, as in bins={{{learned!r}: [0, 10, 20]}}",
             learned,
         )
     if spec.smoothing:
-        raise InvalidParameter("smoothing and confidence cannot be combined: use one of them (min_count fits both)")
+        raise InvalidParameter("smoothing and confidence cannot be combined; leave one of them out")
 
 
 def release_facts(
@@ -179,7 +179,7 @@ def release_facts(
 
 
 def count_replaced_values(layout: Layout, counts: RowCounts, spec: Specification) -> tuple[ReplacedValues, ...]:
-    """Number of rows, per public column, that are written with another value because theirs has no symbol."""
+    """Count, per public column, the rows that are written with another value because their value has no symbol."""
     table, clipped = counts.table, counts.clipped
     if not (layout.prints_symbols and spec.prints):
         return tuple(ReplacedValues(name, clipped=n) for name, n in clipped.items() if name in layout.public)
@@ -259,7 +259,7 @@ def unshared_error(joint: JointDistribution, min_count: int, whom: str = "rows")
 
 
 def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Channel | None) -> Channel:
-    """Return a given channel, to use in place of a design, if it fits the public symbols and writes only those.
+    """Return the given channel, which replaces a design; refuse a channel that reads or writes other symbols.
 
     The channel of a receipt is not trusted. Its leakage is measured like that of any design. Its output symbols are
     compared with the table here, because a budget does not restrict the names of released symbols.
@@ -278,16 +278,22 @@ def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Chan
     InvalidChannel
     """
     if channel.inputs != joint.public:
-        raise InvalidChannel("the channel is for other public symbols than those of the raw table")
+        raise InvalidChannel(
+            "the channel and the table have different public values; give the channel of a release of this table"
+        )
     if pooled is not None:
         pool = pooled.stages[0].indices
         members = np.unique(pool, return_index=True)[1]
         if Channel((channel.stages[0],)) != Channel((channel.stages[0].take(members).take(pool),)):
-            raise InvalidChannel("the channel separates rare symbols that min_count merges")
+            raise InvalidChannel(
+                "the channel releases rare values that min_count pools; give a channel with the same min_count"
+            )
     # A joint release may write tuples of its columns' values that no row has.
     inputs, outputs = channel.inputs, channel.outputs
     if (outputs.columns, outputs.levels) != (inputs.columns, inputs.levels):
-        raise InvalidChannel("the channel writes a value that is no public value of the table")
+        raise InvalidChannel(
+            "the channel writes a value that the table does not have; give the channel of a release of this table"
+        )
     return channel
 
 
@@ -358,7 +364,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
 
 
 def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
-    """List with a sentence on sensitive values that the limit lets be certain, by share; empty if there are none."""
+    """List with a warning if the limit allows certainty about some sensitive values; empty otherwise."""
     if not isinstance(spec.budget, LiftBudget):
         return []
     seen = present_limits(spec.budget, table.sensitive)
@@ -380,7 +386,10 @@ def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
 def restrict(
     counts: ContingencyTable, channel: Channel, fallback: int, budget: _B
 ) -> tuple[JointDistribution, Channel, _B]:
-    """Distribution of other rows, the channel on their symbols (new ones act like ``fallback``), and the budget."""
+    """Return the distribution of other rows, and the channel and the budget on the symbols of these rows.
+
+    A symbol that the channel does not have is released like the symbol number ``fallback``.
+    """
     distribution = counts.to_joint()
     codes = {symbol: code for code, symbol in enumerate(channel.inputs.symbols)}
     inputs = np.array([codes.get(symbol, fallback) for symbol in distribution.public.symbols])

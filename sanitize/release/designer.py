@@ -224,8 +224,8 @@ def check_designer(sanitizer: object, what: str) -> None:
     """Refuse an object that designs no channel, such as a saved release, where a design is needed."""
     if not isinstance(sanitizer, Designer):
         raise InvalidParameter(
-            f"{what}, got a {type(sanitizer).__name__}; in place of a saved release, give the sanitizer that designed "
-            "it, and the rows of its fit as source"
+            f"{what}, got a {type(sanitizer).__name__}; give the sanitizer that designed the "
+            "release, and the rows of its fit as source"
         )
 
 
@@ -236,4 +236,4 @@ def refuse_noisy(sanitizer: object, instead: str) -> None:
     promise = getattr(recipe, "promise", None)
     name = fitted.facts.promise if promise is None and fitted else promise and promise.keyword
     if name is not None:
-        raise InvalidParameter(f"{name} does not allow a second look at the sensitive values: {instead}")
+        raise InvalidParameter(f"{name} does not allow reading the sensitive values again: {instead}")

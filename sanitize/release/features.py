@@ -67,7 +67,7 @@ def table_features(
             sources[label] = as_arrow(values, label)
     for name, column in sources.items():
         if len(column) != table.n_rows:
-            raise ColumnError(f"column {name!r} has {len(column)} rows, the table {table.n_rows}", name)
+            raise ColumnError(f"column {name!r} has {len(column)} rows, and the table has {table.n_rows}", name)
         values, codes = ascending(column, name)
         as_number = numeric == "numbers" and name in names and is_numeric(column.type)
         if as_number:
@@ -113,9 +113,11 @@ def require_columns(available: Sequence[str], names: Sequence[str], what: str) -
 
 
 def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32]]:
-    """Symbols of S, of which there must be two or more, and the code of each row."""
+    """Return the alphabet of S and the code of each row; refuse an alphabet of a single symbol."""
     columns = sensitive_columns(sensitive, n_rows, "sensitive")
     alphabet = Alphabet.from_table(columns, list(columns))
     if len(alphabet) < 2:
-        raise InvalidParameter("the sensitive columns have the same values in all rows, so there is nothing to infer")
+        raise InvalidParameter(
+            "the sensitive columns have the same values in all rows; name columns with two or more values"
+        )
     return alphabet, alphabet.encode(columns)

@@ -38,7 +38,7 @@ RowOrder = Literal["shuffle", "keep"]
 
 
 def check_row_order(rows: str) -> None:
-    """Refuse a value other than the two orders of released rows."""
+    """Refuse an order of released rows other than "shuffle" and "keep"."""
     check_choice("rows", rows, "shuffle", "keep")
 
 
@@ -117,7 +117,7 @@ def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
     weights = as_numbers(column) if is_numeric(column.type) else np.full(len(column), np.nan)
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ColumnError(
-            f"column {name!r} has the weights of the rows, which must be numbers > 0: correct it or leave it out", name
+            f"column {name!r} must contain numbers > 0, the weights of the rows; correct it, or give no weights", name
         )
     return weights
 

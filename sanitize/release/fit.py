@@ -159,7 +159,7 @@ class Recipe(ABC):
         check_choice("handle_unknown", self.handle_unknown, "high_risk", "error")
         if self.promise is not None and not isinstance(counts, NoisyRowCounts):
             raise InvalidParameter(
-                f"{self.promise.keyword} needs rows that it can count with noise: fit on the rows themselves"
+                f"{self.promise.keyword} must count rows with noise, but got a finished distribution; fit on a table"
             )
         table, channel = counts.table, options.channel if self.takes_channel else None
         layout.check_distinct(table)
@@ -227,14 +227,14 @@ class Recipe(ABC):
         self.specification()
 
     def _check_weights(self, name: str, order: RowOrder) -> None:
-        """Refuse the column of the weights of the rows of a file if weights have no meaning for the recipe."""
+        """Refuse weights of the rows of a file if the recipe cannot use weights."""
         if self.takes_weights and self.confidence is None and order == "shuffle":
             return
         what = "rows that keep their order" if self.confidence is None else "a confidence"
         raise InvalidParameter(
             f"the weights of the rows, {name!r}, cannot be used with "
-            f"{what if self.takes_weights else self.estimator()}: leave weights out, or release by one mechanism "
-            "(such as subset-merging or latent-classes) without a confidence, with shuffled rows"
+            f"{what if self.takes_weights else self.estimator()}: leave weights out, or name one mechanism "
+            "(such as subset-merging or latent-classes) with rows='shuffle' and without a confidence"
         )
 
     def check_files(self, order: RowOrder = "shuffle") -> None:
@@ -286,8 +286,8 @@ class Recipe(ABC):
             raise InvalidParameter(f"person must be the name of a column, or {ROW!r}, got {type(self.person).__name__}")
         if not self.counts_people:
             raise InvalidParameter(
-                f"{self.estimator()} counts rows and not people: where people have several rows, release them whole "
-                f"with sanitize.people.UnitRelease; person={ROW!r} says that every row is a person of its own"
+                f"{self.estimator()} counts rows and cannot count people by person={self.person!r}. If people have "
+                f"several rows, use sanitize.people.UnitRelease; if each row is a different person, give person={ROW!r}"
             )
         return self.person
 
@@ -303,8 +303,8 @@ class Recipe(ABC):
         column = as_arrow(source[name], name)
         if (n_missing := column.null_count) > 0:
             raise ColumnError(
-                f"column {name!r} identifies the person of a row, and is missing in {n_missing} rows: fill it, or "
-                "leave these rows out",
+                f"column {name!r} must name the person of every row, but is missing in {n_missing} rows; fill it, "
+                "or leave these rows out",
                 name,
             )
         return None if len(factorize(column, name)[0]) == len(column) else column
@@ -314,8 +314,8 @@ class Recipe(ABC):
         """True if the noise comes from a seed, which can be guessed."""
         if isinstance(self.random_state, bytes):
             raise InvalidParameter(
-                "random_state must not be bare bytes, because parameters of estimators are shown; wrap the key: "
-                "random_state=sanitize.NoiseKey(key)"
+                "random_state must not be bytes, because an estimator shows its parameters, and a key must stay "
+                "private; give random_state=sanitize.NoiseKey(key)"
             )
         return not is_secure(self.random_state)
 
@@ -329,7 +329,7 @@ class Recipe(ABC):
         public = (*public_columns(head, self.public, (*sensitive, *person, *keep)), *keep)
         if taken := [name for name in person if name in (*sensitive, *public)]:
             raise ColumnError(
-                f"column {taken[0]!r} identifies the person of a row, and is never released: list it as person only",
+                f"column {taken[0]!r} identifies people and is never released; name it with person= only",
                 taken[0],
             )
         if not sensitive:

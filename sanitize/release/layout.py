@@ -36,7 +36,7 @@ BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | 
 
 _EDGES_WANTED = (
     "{} must be edges, as in {{'age': [0, 30, 60]}}, or a calendar unit of dates, got {}. A number of bins would take "
-    "edges from the rows, where edges are values of single people; `sanitize init` proposes rounded edges"
+    "edges from the rows, and these edges would be values of single people; `sanitize init` proposes rounded edges"
 )
 
 
@@ -80,7 +80,9 @@ def make_bins(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]
     for key, spec in wanted.items():
         name = _column_name(key, source)
         if name not in names:
-            raise ColumnError(f"bins names the column {name!r}, which is neither sensitive nor public", name)
+            raise ColumnError(
+                f"bins names the column {name!r}, which is neither sensitive nor public; leave it out", name
+            )
         column = as_arrow(source[name], name)
         if isinstance(spec, Mapping):
             bins[name] = Joined.from_groups(name, spec)
@@ -108,7 +110,9 @@ def _column_name(key: str | int, source: Mapping[str, Any]) -> str:
     if is_whole(key):
         names = list(source)
         if not -len(names) <= key < len(names):
-            raise ColumnError(f"there is no column number {key}; the table has {len(names)}")
+            raise ColumnError(
+                f"there is no column number {key}; the table has {len(names)} columns, and the first has number 0"
+            )
         return names[key]
     name = str(key)
     if name not in source:
@@ -176,7 +180,8 @@ def refuse_missing(column: ArrowColumn, name: str) -> None:
         is_missing = bool(np.isnan(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)).any())
     if is_missing:
         raise ColumnError(
-            f"column {name!r} has missing values and missing is 'error'; fill them, or let them be a category", name
+            f"column {name!r} has missing values, which missing='error' refuses; fill them, or give missing='category'",
+            name,
         )
 
 
@@ -219,9 +224,10 @@ class Layout:
             raise ColumnError(f"column {name!r} is listed both as sensitive and as public; choose one", name)
         for kind, names in (("sensitive", self.sensitive), ("public", self.public)):
             if not names:
-                raise ColumnError(f"no {kind} column: name at least one")
+                raise ColumnError(f"there is no {kind} column; name at least one with {kind}=")
             if len(set(names)) < len(names):
-                raise ColumnError(f"a {kind} column is listed twice")
+                twice = next(name for name in names if names.count(name) > 1)
+                raise ColumnError(f"{kind} column {twice!r} is listed twice; list it once", twice)
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -366,7 +372,7 @@ def cell_layout(layout: Layout, partition: ClassPartition | None) -> Layout:
     if partition is None:
         return layout
     if partition.names != layout.public or not set(layout.bins) <= {*layout.sensitive, *partition.model.kept}:
-        raise InvalidParameter("its classes are for other columns")
+        raise InvalidParameter("the latent classes were fitted to other columns; fit them again")
     return CellLayout.from_partition(layout, partition)
 
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 ROW = "row"
 Reason = Literal["name", "shape", "behaviour"]
 REASONS: dict[Reason, str] = {
-    "name": "by its name it identifies people",
-    "shape": "its values are written like those that identify people",
+    "name": "by its name, the column identifies people",
+    "shape": "its values are written like identifiers of people",
     "behaviour": "each of its values is on a few rows, which agree on most other columns",
 }
 
@@ -149,10 +149,9 @@ def _refuse(reasons: Mapping[str, Reason]) -> None:
         return
     listed = "; ".join(f"{name!r}: {REASONS[reason]}" for name, reason in reasons.items())
     raise ColumnError(
-        f"values that ten rows share may be one person's ({listed}). Leave such a column out; or name the column that "
-        f"identifies the person of a row, person={next(iter(reasons))!r}, so that people are counted; or say "
-        f"person={ROW!r} where every row is a person of its own. Where people have several rows, "
-        "sanitize.people.UnitRelease releases them whole",
+        f"ten rows with the same value may belong to one person ({listed}). Leave the column out, or give "
+        f"person={next(iter(reasons))!r} to count people, or person={ROW!r} if each row is a different person. To "
+        "release all rows of a person together, use sanitize.people.UnitRelease",
         next(iter(reasons)) if len(reasons) == 1 else None,
     )
 

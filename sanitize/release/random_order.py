@@ -60,7 +60,7 @@ class Finding:
 
 
 def log_overlap(n_common: Numbers, a: Numbers, b: Numbers, n: Numbers) -> NDArray[np.float64]:
-    """Log of a bound on the chance that ``a`` random rows out of ``n`` share ``n_common`` rows with a set of ``b``."""
+    """Log of a bound on the chance that ``a`` random rows out of ``n`` share ``n_common`` rows with ``b`` rows."""
     n_common = np.clip(n_common, np.maximum(a + b - n, 0), np.minimum(a, b))
     ways = _log_ways(n_common, a - n_common) + _log_ways(b - n_common, n - a - b + n_common)
     log_choices = gammaln(n + 1.0) - gammaln(b + 1.0) - gammaln(n - b + 1.0)

@@ -58,7 +58,7 @@ def refuse_changed(columns: Mapping[str, ArrowColumn], alphabet: Alphabet, binne
             continue
         was, current = _kind(level.type), _kind(values.type)
         if was != current:
-            diffs[name] = f"{name!r} has {current} where the fit had {was}"
+            diffs[name] = f"{name!r} has {current} but had {was} at fit"
         elif was == "text":
             plain = {text.strip().casefold() for text in level.to_pylist()}
             respelt = np.array([*(text.strip().casefold() in plain for text in values.to_pylist()), False])
@@ -66,8 +66,8 @@ def refuse_changed(columns: Mapping[str, ArrowColumn], alphabet: Alphabet, binne
                 diffs[name] = f"{name!r} writes the values of the fit with other capitals or spaces"
     if diffs:
         raise ColumnError(
-            f"most rows are unknown to this fit: column {'; column '.join(diffs.values())}. Convert them to their "
-            "types at fit, or fit again",
+            f"most rows have values that did not occur at fit: column {'; column '.join(diffs.values())}. Convert the "
+            "columns as for the fit, or fit again",
             next(iter(diffs)),
         )
 
@@ -231,7 +231,7 @@ class FittedRelease:
         if order == "shuffle" and self.own_columns:
             name = self.own_columns[0]
             raise InvalidParameter(
-                f"column {name!r} stays unchanged and has bins, which needs rows in their order: "
+                f"column {name!r} is kept unchanged but has bins, which is possible only with rows='keep'; "
                 "give rows='keep', or leave out its bins"
             )
 

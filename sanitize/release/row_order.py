@@ -215,7 +215,7 @@ class NoisyOrderAudit(OrderAudit):
         return cls(released, counts + drawn - drawn.sum(axis=0) / n_secrets, reach)
 
     def check_report(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
-        """Return the report of a release in this order; refuse an order that surely reveals S beyond the limit."""
+        """Return the report of a release in this order; refuse an order that certainly reveals S beyond the limit."""
         rows, p_s = self.blocks.sum(axis=0), counts.to_joint().p_s[:, None]
         limits = limits_for(budget, counts.sensitive)
         margin = self.noise / rows + _DEVIATIONS * np.sqrt(p_s * (1 - p_s) / rows)
@@ -233,8 +233,8 @@ class NoisyOrderAudit(OrderAudit):
         by_value = np.maximum(overlap, 0) / np.diff(edges)
         if exceeds(by_value, 0) and not exceeds(by_value, margin):
             raise InvalidParameter(
-                "rows='keep' needs a noisy test of the order, which cannot detect in so few rows that they are "
-                "sorted by a sensitive value: use rows='shuffle', the default, or raise eps of secret_dp"
+                "rows='keep' needs a test of the order of rows, and the noise is too large to test so few rows; "
+                "use rows='shuffle', the default, or raise eps of secret_dp"
             )
         return super().check_report(report, budget, counts)
 

@@ -414,7 +414,7 @@ def test_edges_that_a_plan_takes_from_the_rows_stay_learned_in_the_policy(tmp_pa
         lambda: plan_file(tmp_path / "raw.parquet", sure.sanitizer()),
         lambda: sz.release_file(tmp_path / "raw.parquet", tmp_path / "no.parquet", sure.sanitizer()),
     ):
-        with pytest.raises(ColumnError, match=f"'{column}' were learned from them: declare the edges"):
+        with pytest.raises(ColumnError, match=f"'{column}' were learned from the rows; declare edges"):
             call()  # fmt: skip
     assert not (tmp_path / "no.parquet").exists()
 

@@ -215,7 +215,7 @@ def test_the_exact_method_adds_less_noise_than_the_closed_form():
 
 def test_bounds_are_never_taken_from_the_data():
     for bounds in (None, {"hours": (0, 80)}):
-        with pytest.raises(ColumnError, match=r"needs declared bounds.*not taken from the rows"):
+        with pytest.raises(ColumnError, match=r"needs bounds=.*without looking at the rows"):
             gaussian(bounds=bounds).fit(people())
 
 

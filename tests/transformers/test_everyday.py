@@ -79,9 +79,9 @@ def test_a_search_over_a_bound_takes_the_looser_one():
     ("changed", "told"),
     [
         (DF["town"].str.upper() + " ", "other capitals or spaces"),
-        (pd.Series(range(len(DF))), "has a number where the fit had text"),
-        (pd.Series([True, False] * len(DF))[: len(DF)], "has True or False where the fit had text"),
-        (pd.Series(pd.date_range("2020-01-01", periods=len(DF))), "has a date or time where the fit had text"),
+        (pd.Series(range(len(DF))), "has a number but had text at fit"),
+        (pd.Series([True, False] * len(DF))[: len(DF)], "has True or False but had text at fit"),
+        (pd.Series(pd.date_range("2020-01-01", periods=len(DF))), "has a date or time but had text at fit"),
     ],
 )
 def test_a_column_that_changed_for_most_rows_is_refused(changed, told):
@@ -98,7 +98,7 @@ def test_a_column_that_changed_for_most_rows_is_refused(changed, told):
 def test_all_changed_columns_are_named_at_once():
     frame = DF.assign(floor=np.arange(len(DF)) % 3)
     sanitizer = sz.SubsetMerging(BUDGET, sensitive="illness", public=["town", "floor"], random_state=0).fit(frame)
-    with pytest.raises(ColumnError, match=r"'town' writes .*; column 'floor' has text where the fit had a number"):
+    with pytest.raises(ColumnError, match=r"'town' writes .*; column 'floor' has text but had a number at fit"):
         sanitizer.transform(frame.assign(town=frame["town"].str.swapcase(), floor=frame["floor"].astype(str)))
 
 

@@ -122,7 +122,7 @@ def test_a_file_has_the_rows_of_the_frame_in_order(tmp_path, fitted):
     DF.to_parquet(tmp_path / "raw.parquet", row_group_size=700)
     sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer(), rows="keep")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out.parquet"), fitted.transform(DF))
-    with pytest.raises(InvalidParameter, match=r"'until' stays unchanged and has bins.*rows='keep'"):
+    with pytest.raises(InvalidParameter, match=r"'until' is kept unchanged but has bins.*rows='keep'"):
         sz.release_file(tmp_path / "raw.parquet", tmp_path / "shuffled.parquet", sanitizer())
     assert not (tmp_path / "shuffled.parquet").exists()
 

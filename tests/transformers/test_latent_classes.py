@@ -181,13 +181,13 @@ NO_TEXT = {
 def test_a_hierarchy_of_what_is_no_text_is_refused_by_name(name):
     values = {str(value): ["any"] for value in NO_TEXT[name].unique()}
     table = pd.DataFrame({"ill": DF["ill"], "town": DF["town"], name: NO_TEXT[name]})
-    with pytest.raises(ColumnError, match=f"column '{name}' has a hierarchy, which is for text, and holds"):
+    with pytest.raises(ColumnError, match=f"column '{name}' has a hierarchy and must be text, got"):
         sanitizer(hierarchies={name: values}).fit(table)
 
 
 @pytest.mark.parametrize("settings", [{"public": ["town"]}, {"public": ["town"], "keep": ["smokes"]}])
 def test_a_hierarchy_of_a_column_that_the_model_does_not_write_is_refused(settings):
-    with pytest.raises(ColumnError, match="hierarchies names 'smokes', which the model does not generate"):
+    with pytest.raises(ColumnError, match="hierarchies names 'smokes', which is not a generated column"):
         sanitizer(hierarchies={"smokes": {"True": ["any"]}}, **settings).fit(DF)
 
 

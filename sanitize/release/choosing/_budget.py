@@ -99,7 +99,7 @@ class _Trials:
             fails, holds = (fails, middle) if self.fulfils(middle) else (middle, holds)
 
     def rank(self, eps: float) -> tuple[bool, float, float]:
-        """Return the order of a tried budget: those that meet the target are best, among equals the tightest."""
+        """Return the sort key of a tried budget, which is largest for the best budget."""
         is_met, trial = self.fulfils(eps), self.tried[eps]
         if self.seeks_tightest:
             return is_met, -eps if is_met else trial.normalized_utility, -eps
@@ -181,7 +181,8 @@ def suggest_budget(
     0.7482
     """
     if (target_utility is None) == (max_leakage is None):
-        raise InvalidParameter("give exactly one of target_utility and max_leakage")
+        count = "neither" if target_utility is None else "both"
+        raise InvalidParameter(f"give exactly one of target_utility and max_leakage, got {count}")
     grid, is_tightest = _grid(joint, whole_number("n_points", n_points, 3)), target_utility is not None
     least = -np.inf if target_utility is None else number("target_utility", target_utility, 0, 1) - BUDGET
     most = np.inf if max_leakage is None else non_negative("max_leakage", max_leakage) + BUDGET
@@ -194,8 +195,8 @@ def suggest_budget(
         else:
             what = (
                 f"keep {target_utility:.4g} of the information in the public columns; the nearest, "
-                f"{nearest.budget!r}, keeps {nearest.normalized_utility:.4g}. If empty cells are the reason, "
-                "give a family with lower=inf, which does not limit the smallest lift"
+                f"{nearest.budget!r}, keeps {nearest.normalized_utility:.4g}. If some sensitive "
+                "values never occur with some public values, give a family of budgets with lower=inf"
             )
         raise InfeasibleTarget(f"no finite budget makes {name} {what}", nearest)
     if is_tightest:

@@ -320,10 +320,14 @@ def compare(
     budget = as_budget(budget)
     if isinstance(data, JointDistribution):
         if sensitive is not None or public is not None:
-            raise InvalidParameter("leave out sensitive and public: a distribution already says which columns they are")
+            raise InvalidParameter(
+                "a JointDistribution already names the sensitive and public columns; leave out sensitive and public"
+            )
         joint = check_distribution(data)
     elif sensitive is None:
-        raise InvalidParameter("compare needs a JointDistribution, or a table with sensitive= (and public=)")
+        raise InvalidParameter(
+            "compare needs a JointDistribution, or a table and the names of its sensitive columns; give sensitive="
+        )
     else:
         secret = [sensitive] if isinstance(sensitive, str) else list(sensitive)
         other_names = [str(name) for name in getattr(data, "columns", ()) if name not in secret]
@@ -360,7 +364,7 @@ def most_useful(shares: Sequence[float]) -> int:
 
 
 def most_useful_so_far(shares: Sequence[float]) -> list[int]:
-    """Choose a design for each of ever looser budgets: its own, or a more useful design for a tighter budget."""
+    """Choose a design for each budget, the tightest first: its own, or a more useful design for a tighter budget."""
 
     def better(best: int, place: int) -> int:
         return place if shares[place] >= shares[best] - BUDGET else best

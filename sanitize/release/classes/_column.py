@@ -147,12 +147,12 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return np.append(0, np.cumsum(self.weights))
 
     def encode(self, column: Any) -> NDArray[np.int32]:
-        """Group of each row of a column, which may be another table's."""
+        """Group of each row of this column, in this table or another one."""
         values, codes = factorize(as_arrow(column, self.name), self.name)
         return self.value_groups(values)[codes]
 
     def encode_outcomes(self, column: Any) -> Codes:
-        """Outcome written for each row of a column, which may be another table's; the last outcome is missing."""
+        """Outcome of each row of this column, in this table or another one; the last outcome stands for missing."""
         values, codes = factorize(as_arrow(column, self.name), self.name)
         return np.append(self.outcomes(values), len(self.places) - 1)[codes]
 
@@ -188,7 +188,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _value_outcomes(self) -> tuple[NDArray[np.int64], Codes]:
-        """Bin and value of outcomes, as one ascending number each, and these outcomes; a last outcome -1 means none."""
+        """Number of each pair of bin and value, in ascending order, and the outcome of each pair; -1 at the end."""
         outcomes = np.flatnonzero(self.is_value & (self.places >= 0))
         keys = self.bins[outcomes] * np.int64(len(self.values)) + self.places[outcomes]
         order = np.argsort(keys)
@@ -351,8 +351,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         """
         if above and not pa.types.is_string(values.type) and not pa.types.is_null(values.type):
             raise ColumnError(
-                f"column {name!r} has a hierarchy, which is for text, and holds {values.type}: convert it to text, or "
-                "cut numbers and dates with bins",
+                f"column {name!r} has a hierarchy and must be text, got {values.type}; convert it to text, or give "
+                "bins in place of the hierarchy",
                 name,
             )
         heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]

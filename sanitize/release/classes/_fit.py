@@ -122,7 +122,7 @@ class FittedColumns:
         return cls(columns, codes, pairs, shared, rules, distinct, weights, sums, stay, above)
 
     def nearest(self, place: int, earlier: Sequence[int]) -> list[int]:
-        """Earlier columns on which a column is made to depend: those with the most information about it.
+        """Earlier columns with the most information about a column, on which the column depends in the model.
 
         Summaries of the same rows share most with one another, so each also depends on columns of its own row.
         """

@@ -431,7 +431,7 @@ def _writers(
 
 
 def _fade_missing(base: NDArray[np.int32], slopes: Sequence[NDArray[np.int32]], n_missing: int) -> None:
-    """Lower the chance of missing values to that of a value with as few rows; it is 0 if at most ten are missing."""
+    """Lower the chance of missing values to that of a value with as few rows; to 0 if at most ten rows are missing."""
     share = float(threshold_counts(np.array([n_missing]))[0]) / max(n_missing, 1)
     if share == 0:
         base[:, -1] = LEAST_LOG
@@ -486,7 +486,7 @@ def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
 
 
 def _refinement(fitted: FittedColumns, place: int, near: Sequence[int]) -> tuple[LookUp | None, float]:
-    """Outcomes of a numeric column by bin of one in ``near``, None without such a column; and the parameter count."""
+    """Return the outcomes of a numeric column by the bin of a column in ``near``, if any, and the parameter count."""
     if (nearest := fitted.nearest_number(place, near)) is None:
         return None, 0.0
     shares, first, n_degrees = fitted.refine(place, nearest)

@@ -34,7 +34,7 @@ def threshold_counts(counts: NDArray[Any], slowness: float = 1) -> Vector:
 
 
 def remainder_counts(counts: NDArray[Any], slowness: float = 1) -> Vector:
-    """Number of rows not counted by `threshold_counts`, lowered so that one more row changes it by at most 1."""
+    """Number of rows that `threshold_counts` leaves out, lowered so that one more row adds or removes at most 1."""
     half = _FADE * slowness / 2
     every = LEAST_ROWS + half + (half * (half + 2 * LEAST_ROWS)) ** 0.5  # the number from which on all rows count
     return np.maximum(np.minimum(counts, every - counts), 0)

@@ -56,7 +56,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         require(self.classes[0] >= 0 and self.classes[-1] < self.model.n_classes)
 
     def __repr__(self) -> str:
-        """Show the number of classes, but no key, because tracebacks print it."""
+        """Show the number of classes, but not the key, because tracebacks contain this text."""
         return f"ClassPartition({len(self.classes)} classes)"
 
     @classmethod
@@ -104,7 +104,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         return NoiseKey(bytes.fromhex(self.key))
 
     def encode(self, table: Mapping[str, Any]) -> list[NDArray[np.int32]]:
-        """Group of each row in each column; pass them to `assign` to avoid computing them again."""
+        """Group of each row in each column, which `assign` accepts in order not to compute the groups again."""
         return _groups(self.model, table)
 
     def assign(

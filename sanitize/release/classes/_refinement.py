@@ -1,4 +1,4 @@
-"""Dependence of a numeric column on an earlier one within groups: two bills of one person are similar."""
+"""Dependence of a numeric column on an earlier column within groups, such as two similar bills of one person."""
 
 from __future__ import annotations
 

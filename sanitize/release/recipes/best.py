@@ -144,7 +144,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 def _with_columns(
     fitted: FittedRelease, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
 ) -> FittedRelease:
-    """Return the release of tuples with figures to compare it with classes: by column or relation, and lost values."""
+    """Return the release of tuples with the figures of latent classes: by column or relation, and lost values."""
     lines = [column_utilities(rows, fitted.channel)[1]]
     if never:
         lines.append(Measure(PRINTED, "rows with values that may be released", "1", "exact", 1.0, 1 - never))

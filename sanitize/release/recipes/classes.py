@@ -113,7 +113,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
 
     @property
     def takes_channel(self) -> bool:  # type: ignore[override]
-        """True if a given channel may replace the design; with a certificate it may not."""
+        """True if a given channel may replace the design, which a certificate does not allow."""
         return self.confidence is None
 
     @property
@@ -133,8 +133,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         """Name of the column that identifies people; refused with a certificate, which assumes independent rows."""
         if (column := super().person_column) is not None and self.confidence is not None:
             raise InvalidParameter(
-                "confidence= of LatentClassRelease requires rows that were drawn one by one, but person= says "
-                "that people have several rows: leave confidence out, or use sanitize.people.UnitRelease"
+                "confidence= of LatentClassRelease requires one row per person, but person= names a column for people "
+                "with several rows; leave confidence out, or use sanitize.people.UnitRelease"
             )
         return column
 
@@ -153,7 +153,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if self.keep is not None:
             _check_kept(vars(self), budget, kind)
         if self.target is not None and self.confidence is None and not kind.endswith("response"):
-            raise InvalidParameter(f"rule={kind!r} cannot favour one column: leave target out, or give confidence")
+            raise InvalidParameter(f"rule={kind!r} cannot favour one column; leave target= out, or give confidence=")
         settings: dict[str, Any] = {"budget": budget}
         if self.confidence is not None:
             check_confidence(self.confidence)
@@ -225,7 +225,9 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         table = {name: columns[name] if name in layout.keep else source[name] for name in layout.public}
         drawn = {name for name in table if name not in layout.keep}
         if strange := [name for name in self.hierarchies or {} if name not in drawn]:
-            raise ColumnError(f"hierarchies names {strange[0]!r}, which the model does not generate", strange[0])
+            raise ColumnError(
+                f"hierarchies names {strange[0]!r}, which is not a generated column; leave it out", strange[0]
+            )
         edges = {name: user_edges(bins, table[name]) for name, bins in layout.bins.items() if name in drawn}
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in drawn})
         declared = {*edges, *(self.hierarchies or {}), *self.summaries, *layout.keep}
@@ -242,7 +244,9 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
                 table, self.n_classes, edges, above, layout.keep, is_certified=is_certified
             )
         ):
-            raise InvalidChannel(f"these latent classes were fitted with other settings, {other}: use those")
+            raise InvalidChannel(
+                f"these latent classes were fitted with other settings ({other}); give the settings of their fit"
+            )
         if partition is None:
             learned: dict[str, Any] = {"rows": fitted, "weights": weights, "edges": edges, "above": above}
             # A profile that summarizes other rows belongs to one person.
@@ -360,7 +364,8 @@ def _check_kept(settings: Mapping[str, Any], budget: Budget, rule: str) -> None:
     """Refuse settings that cannot be combined with kept columns."""
     if settings["record_dp"] is not None or settings["confidence"] is not None:
         raise InvalidParameter(
-            "keep= is judged by the frequencies of these rows: leave out confidence and record_dp, or keep"
+            "keep= cannot be combined with confidence= or record_dp=, because the limit on kept columns holds for "
+            "these rows only; leave out confidence and record_dp, or keep"
         )
     if rule != "optimal-random-response" or not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidParameter(

@@ -196,11 +196,11 @@ def user_edges(bins: Bins, column: Any) -> list[Any]:
     """
     name, fault = bins.column, ""
     if bins.learned:
-        fault = "must be edges or a calendar unit here: other cuts are learned by the classes"
+        fault = "must be edges or a calendar unit; latent classes learn other bins themselves: leave these bins out"
     elif bins.has_one_edge:
-        fault = "need two or more edges here: a generated column needs a least and a largest value"
+        fault = "must have two or more edges, because a generated column needs a smallest and a largest value"
     elif not isinstance(bins, DateBins) and bins.whole and any(edge % 1 for edge in bins.edges):
-        fault = "must be whole numbers, because the column has whole numbers: round the edges up"
+        fault = "must have whole edges, because the column has whole numbers; round the edges up"
     elif isinstance(bins, DateBins) and not holds_dates(as_arrow(column, name).type):
         fault = (
             "cannot cut dates that are text, as in CSV files: write the table as Parquet with dates, or declare a "

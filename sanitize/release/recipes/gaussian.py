@@ -70,7 +70,9 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         """Return the budget, the Gaussian mechanism and the settings, after checking the parameters."""
         budget = as_capacity_budget(self.budget, "GaussianChannel")
         if not 0 < budget.nats < math.inf:
-            raise InvalidParameter(f"budget must be a finite capacity > 0 (0 takes infinite noise), got {budget.nats}")
+            raise InvalidParameter(
+                f"budget must be a finite capacity > 0 (0 would need infinite noise), got {budget.nats}"
+            )
         return Specification("Gaussian channel", _Noise(budget.nats, self.reach, self.method), budget, prints=False)
 
     def roles(self, table: TableSource) -> Layout:
@@ -79,7 +81,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         binned = sorted(set(layout.bins) & set(layout.public))
         if binned:
             raise ColumnError(
-                f"bins are for sensitive columns here; {binned[0]!r} has a grid: give its bounds", binned[0]
+                f"bins are for sensitive columns only; give bounds= for public column {binned[0]!r}", binned[0]
             )
         grids = {name: self._grid(name, as_arrow(table.columns[name], name)) for name in layout.public}
         return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids})
@@ -89,16 +91,15 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         pair = self.bounds.get(name) if isinstance(self.bounds, Mapping) else self.bounds
         if pair is None:
             raise ColumnError(
-                f"column {name!r} needs declared bounds, bounds={{{name!r}: (low, high)}}. They are not taken from "
-                "the rows: the smallest and the largest value belong to single people, and noise scaled to them "
-                "would give them away",
+                f"column {name!r} needs bounds={{{name!r}: (low, high)}}. Choose them without looking at the rows, "
+                "because the smallest and the largest value belong to single people",
                 name,
             )
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         return Grid.from_bounds(name, pair, step, self.points, column)
 
     def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
-        """Return the release with a channel for all grid points, in place of one for those that occur."""
+        """Return the release with a channel for all grid points, also those that do not occur."""
         names, bins = release.layout.public, release.layout.bins
         assert isinstance(spec.mechanism, _Noise)
         return replace(release, channel=spec.mechanism.grid_channel(names, [bins[name].labels for name in names]))
@@ -106,7 +107,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
 
 @dataclass(frozen=True)
 class _GridLayout(Layout):
-    """Layout whose public columns may have a different value in every row, as no distribution of them is needed."""
+    """Layout whose public columns may have a different value in every row, because no distribution is learned."""
 
     learns_public = False
 
@@ -144,8 +145,8 @@ def _product(
     n_x, n_y = (math.prod(sizes) for sizes in zip(*((c.n_inputs, c.n_outputs) for c in channels), strict=True))
     if n_x * n_y > CHANNEL_CELLS:
         raise InvalidParameter(
-            f"the channel on all columns together would map {n_x} tuples of grid points to {n_y}, too many to "
-            "measure; take larger steps, a smaller reach, or fewer columns"
+            f"{n_x} combinations of grid points with {n_y} released combinations are too many to measure; "
+            "give a larger step, a smaller reach, or fewer columns"
         )
     released = [
         [round(y) for y in channel.outputs.symbols] if ints else list(channel.outputs.symbols)

@@ -65,12 +65,14 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         entries = []
         for pair in self.sanitizers:
             if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
-                raise InvalidParameter("sanitizers must be a list of (name, sanitizer) pairs")
+                raise InvalidParameter(
+                    f"sanitizers must be a list of (name, sanitizer) pairs, got {type(pair).__name__}"
+                )
             name, part = pair
             recipe = part.recipe() if hasattr(part, "recipe") else part
             if not isinstance(recipe, Recipe) or isinstance(recipe, JointReleaseRecipe):
                 raise InvalidParameter(
-                    f"part {name!r} must be a sanitizer of sanitize.transformers with channels of its own, "
+                    f"part {name!r} must be a sanitizer of sanitize.transformers other than JointRelease, "
                     f"got {type(part).__name__}"
                 )
             entries.append((name, recipe))
@@ -86,7 +88,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         return by_column
 
     def specification(self) -> Specification:
-        """Return the budget; the parts write what they release, and their plan replaces the mechanism."""
+        """Return a specification of the budget alone, because `JointPlan` replaces the mechanism."""
         budget = declared_budget(self.budget)
         for name, part in self.parts:
             if fault := self._find_fault(part):
@@ -98,7 +100,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         return Specification("joint release", _no_mechanism, budget, prints=False)
 
     def _find_fault(self, part: Recipe) -> str:
-        """Describe why a part contradicts the joint release, and what to do; empty if it does not."""
+        """Describe why a part contradicts the joint release, and the remedy; empty if there is no contradiction."""
         if not part.is_part:
             return (
                 f"{part.estimator()} releases a whole table and cannot be part of a joint release; give all columns to "
@@ -106,7 +108,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             )
         for setting in ("random_state", "keep_sensitive", "person"):
             if (value := vars(part).get(setting)) is not None and value is not False:
-                return f"leave {setting} at its default; JointRelease decides it"
+                return f"leave {setting} at its default, and give {setting} to JointRelease"
         if part.promise is not None:
             words = "a joint release is designed from counts without noise; leave out"
             return f"{words} {part.promise.keyword}, or release all columns as one tuple"
@@ -132,7 +134,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             )
         for setting, default in (("missing", "category"), ("handle_unknown", "high_risk")):
             if vars(part).get(setting, default) not in (default, getattr(self, setting)):
-                return f"give {setting} to JointRelease, for all columns alike"
+                return f"leave {setting} out, and give {setting} to JointRelease for all columns"
         return ""
 
     def roles(self, table: TableSource) -> Layout:
@@ -150,7 +152,9 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             layouts[name] = part.with_changes(sensitive=own_sensitive).roles(table)
             for column, binning in layouts[name].bins.items():
                 if bins.setdefault(column, binning) != binning:
-                    raise ColumnError(f"the parts bin the column {column!r} differently; bin it once", column)
+                    raise ColumnError(
+                        f"two parts give different bins to column {column!r}; give its bins in one part only", column
+                    )
         public = (*(column for layout in layouts.values() for column in layout.public), *keep)
         for i, name in enumerate(public):
             if name in public[:i]:
@@ -169,7 +173,9 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         """Return the parts with the names of their columns resolved."""
         open_ = [name for name, part in self.parts if part.public is None]
         if len(open_) > 1:
-            raise ColumnError(f"parts {open_[0]!r} and {open_[1]!r} both have public=None; name their columns")
+            raise ColumnError(
+                f"parts {open_[0]!r} and {open_[1]!r} both have public=None; name the columns of each part"
+            )
         by_part = {name: select("public", part.public, table) for name, part in self.parts if part.public is not None}
         taken = {*sensitive, *keep, *chain(*by_part.values())}
         by_part |= {name: public_columns(table, None, taken) for name in open_}
@@ -199,17 +205,17 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
 
 def _no_mechanism(_: JointDistribution) -> Channel:
     """Stand-in for the mechanism, which the plan of the parts replaces."""
-    raise AssertionError("no channel is designed here")  # pragma: no cover
+    raise AssertionError("this function stands in for a mechanism and must not be called")  # pragma: no cover
 
 
 def _check_names(names: Sequence[str], parameters: set[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise InvalidParameter(f"the names of parts are not unique: {name!r} is there twice; rename one")
+            raise InvalidParameter(f"two parts have the name {name!r}; rename one of them")
         if name in parameters or "__" in name:
             raise InvalidParameter(
-                f"a part cannot be called {name!r}: it is the name of a parameter, or has two underscores in a row, "
-                "which scikit-learn reads as part__parameter; rename it"
+                f"a part cannot have the name {name!r}, a parameter of JointRelease or a name with two underscores in "
+                "a row; rename the part"
             )
 
 

@@ -84,8 +84,8 @@ class GivenDistribution:
         n_x = self.tuples.sizes[part]
         if len(self.pmf) * len(before) * n_x > _PART_CELLS:
             raise ColumnError(
-                f"{n_x} symbols of one part cannot be designed given {len(before)} combinations of released symbols: "
-                "keep fewer columns, give the part a budget of its own, or bin and pool values first"
+                f"a part with {n_x} symbols cannot be designed given {len(before)} combinations of other symbols; "
+                "keep fewer columns, give the part its own budget, or give bins or a larger min_count"
             )
         cells = places.astype(np.int64) * n_x + self.tuples.codes[:, part]
         return np.asarray(sum_columns(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x))
@@ -225,7 +225,7 @@ def _least_share(current: GivenDistribution, budget: Budget) -> float:
 def _turns(
     current: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget, state: _State, effort: float | None
 ) -> tuple[_State, bool]:
-    """Design every part once, given the others, least share for its weight first; return also if a part improved."""
+    """Design every part once, given the others, in order of the share kept; also return whether a part improved."""
     moved, before = False, state.shares
 
     def turn(number: int) -> tuple[float, float, int]:

@@ -73,7 +73,7 @@ class DPGuarantee(ABC):
         self, order: OrderAudit, counts: ContingencyTable, secrets: Alphabet, key: NoiseKey
     ) -> tuple[DPGuarantee, OrderAudit]:
         """Return the guarantee that remains after a look at the order of rows, and the noisy result of this look."""
-        raise InvalidParameter(f"{self.keyword} cannot keep the order of rows: shuffle them")
+        raise InvalidParameter(f"{self.keyword} cannot keep the order of rows; use rows='shuffle'")
 
     @abstractmethod
     def section(self, report: LeakageReport, layout: Any) -> Section:
@@ -87,7 +87,9 @@ class DPGuarantee(ABC):
         """Refuse values that are declared for columns of another role."""
         for name in self.values:
             if name not in names:
-                raise ColumnError(f"{self.keyword} declares values of {name!r}, which is not a {kind} column", name)
+                raise ColumnError(
+                    f"{self.keyword} declares values of {name!r}, which is not a {kind} column; leave them out", name
+                )
 
     def alphabet(self, layout: Layout, names: Sequence[str]) -> Alphabet:
         """Alphabet of all combinations of the declared values of some columns, including those that do not occur.
@@ -102,7 +104,9 @@ class DPGuarantee(ABC):
         table = {name: list(column) for name, column in zip(names, columns, strict=True)}
         result = Alphabet.from_table(table, names, layout.orders)
         if len(result) < np.prod([len(level) for level in levels]):
-            raise InvalidParameter(f"{self.keyword} lists a value twice; list each value of a column once")
+            raise InvalidParameter(
+                f"{self.keyword} lists a value of {' or '.join(map(repr, names))} twice; list each value once"
+            )
         return result
 
     def secrets(self, layout: Layout) -> Alphabet:
@@ -110,7 +114,9 @@ class DPGuarantee(ABC):
         n = int(np.prod([len(self._levels(name, layout)) for name in layout.sensitive]))
         if not 2 <= n <= MOST_SECRETS:
             what = "combinations of declared sensitive values"
-            raise InvalidParameter(f"{self.keyword} takes 2 to {MOST_SECRETS} {what}, got {n}: declare others")
+            raise InvalidParameter(
+                f"{self.keyword} takes 2 to {MOST_SECRETS} {what}, got {n}; declare {'more' if n < 2 else 'fewer'}"
+            )
         return self.alphabet(layout, layout.sensitive)
 
     def _levels(self, name: str, layout: Layout) -> list[Any]:
@@ -119,15 +125,15 @@ class DPGuarantee(ABC):
         if order is not None:
             if values not in ((), (None,)):
                 raise ColumnError(
-                    f"{self.keyword} declares values of {name!r}, which has bins: its intervals are its values, and "
-                    "only [None] may be declared in addition",
+                    f"{self.keyword} declares values of column {name!r}, whose bins already declare them; declare "
+                    "[None] for missing values, or leave them out",
                     name,
                 )
             return [*order.to_pylist(), *values]
         if not values:
             raise ColumnError(
-                f"{self.keyword} must declare the values of the column {name!r}, as values={{{name!r}: [...]}}, "
-                "or the column must have bins with edges: otherwise the release would reveal which values occur",
+                f"{self.keyword} must declare the values of the column {name!r}, as values={{{name!r}: [...]}}, or "
+                "the column must have bins with edges; otherwise the release would reveal which values occur",
                 name,
             )
         return list(values)
@@ -165,7 +171,9 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise InvalidParameter(f"keep_sensitive=True releases sensitive values, which {name} protects: leave it out")
     for role in ("sensitive", "public"):
         if callable(settings[role]):
-            raise InvalidParameter(f"{role} must name its columns with {name}, because a function sees the rows")
+            raise InvalidParameter(
+                f"with {name}, {role} must be a list of names, because a callable could read the rows"
+            )
     bins = settings["bins"] or {}
     if not isinstance(bins, Mapping) or any(isinstance(edges, (str, LearnedEdges)) for edges in bins.values()):
         raise InvalidParameter(f"bins must have edges with {name}, because steps and learned edges look at the rows")
@@ -306,7 +314,7 @@ def _pool_noise(
 ) -> tuple[NoisyCounts, NDArray[np.float64]]:
     """Return noisy counts of (sensitive value, symbol), rare symbols pooled, and each symbol's share of its pool."""
     if exact.rows is not None or exact.row_counts is not None:
-        raise InvalidParameter(f"{promise.keyword} counts rows, each of which is a person: leave out weights of rows")
+        raise InvalidParameter(f"{promise.keyword} requires that each row is one person: leave weights out")
     counts = np.zeros((len(secrets), len(exact.public)), np.int64)
     np.add.at(counts, places(exact.sensitive, promise, secrets), exact.counts)
     rows = counts.sum(axis=0)

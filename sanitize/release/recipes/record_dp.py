@@ -240,7 +240,10 @@ class RecordDP(DPGuarantee):
         return PrivateModel.learn(codes, sizes, ordered, of_model, look, noisy_counts, n_alone), alphabets
 
     def look(self, key: NoiseKey, *, finds_values: bool = False) -> Looks:
-        """Noisy access to rows, for shares of ε; with δ, of the ρ that implies (ε, δ), or (ε, δ/2) to find values."""
+        """Make noisy access to the rows, with the level ε or, with δ, with the ρ that implies (ε, δ).
+
+        To find values, half of δ is left for the threshold on their counts.
+        """
         return Looks(key, self.eps, self.rho(self.delta / 2 if finds_values else self.delta))
 
     def rho(self, delta: float) -> float | None:

@@ -155,7 +155,7 @@ def _noise(eps: float, delta: float, n_secrets: int) -> CountNoise:
         return CountNoise(Gaussian(Fraction(moved_count_sigma(eps, delta))), n_secrets)
     if sigma > _LARGEST_SIGMA:
         raise InvalidParameter(
-            f"eps={eps:g} and delta={delta:g} ask for noise of more than {_LARGEST_SIGMA:g} rows on each count; "
+            f"eps={eps:g} and delta={delta:g} would need noise of more than {_LARGEST_SIGMA:g} rows on each count; "
             "raise eps"
         )
     return geometric

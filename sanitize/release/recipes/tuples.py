@@ -79,8 +79,8 @@ class TupleRecipe(Recipe):
             check_settings(vars(self))
             if self.confidence is not None:
                 raise InvalidParameter(
-                    "a confidence for combinations of values requires exact counts: leave it out with "
-                    "secret_dp, or take LatentClassRelease, whose certificate allows for noise"
+                    f"{self.estimator()} cannot combine confidence= with secret_dp=; leave one of them out, or use "
+                    "LatentClassRelease"
                 )
         shared = (self.smoothing, self.min_count, self.confidence)
         return Specification(name, mechanism, budget, keeps_symbols, *shared)
@@ -204,7 +204,9 @@ class ExponentialChannelRecipe(ExponentialChannelParameters, TupleRecipe):
 def _exponential_channel(joint: JointDistribution, capacity: float, distance: Near) -> Channel:
     n = len(joint.public)
     if n > 4096:  # memory holds the distances between all pairs
-        raise InvalidParameter(f"an exponential channel on {n} symbols is too large; bin or pool them (min_count)")
+        raise InvalidParameter(
+            f"ExponentialChannel takes at most 4096 public symbols, got {n}; give bins or a larger min_count"
+        )
     near: Any = distance
     if distance == "hamming":
         codes = joint.public.codes

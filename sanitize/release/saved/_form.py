@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def damage_error(what: object) -> InvalidParameter:
-    """Error for a text that is damaged or not a saved release."""
+    """Make the error for a text that is damaged or not a saved release."""
     return InvalidParameter(f"this is not a saved release that can be trusted: {what}; save it again")
 
 
@@ -42,7 +42,7 @@ def own_budget(budget: object) -> Budget:
     name = type(budget).__name__
     if BUDGETS.get(name) is not type(budget):
         raise InvalidParameter(
-            f"a release with the budget {name} cannot be saved: only budgets of the library can ({', '.join(BUDGETS)})"
+            f"a release with the budget {name} cannot be saved; give a budget of the library ({', '.join(BUDGETS)})"
         )
     return budget  # type: ignore[return-value]
 
@@ -80,23 +80,23 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
     """Refuse parts that do not fit together."""
     classes = layout_classes(layout)
     if (output == "model") is (classes is None):
-        raise damage_error("latent classes and generated rows go together")
+        raise damage_error("it has latent classes but does not generate rows, or the reverse")
     if classes is not None:
         symbols, cells = channel.inputs, pa.array(np.arange(classes.n_cells))
         if symbols.columns != layout.public or not symbols.levels[-1].cast(pa.int64()).equals(cells):
-            raise damage_error("its channel is not from the classes of its rows")
+            raise damage_error("its channel does not read its latent classes")
         if channel.outputs != symbols:
-            raise damage_error("its classes do not write what its channel releases")
+            raise damage_error("its channel writes other classes than it reads")
         return
     if channel.inputs.columns != layout.public:
-        raise damage_error("its channel is for other columns")
+        raise damage_error("its channel reads other columns than its public columns")
     if not set(layout.bins) <= {*layout.sensitive, *layout.public}:
-        raise damage_error("its bins are for other columns")
+        raise damage_error("its bins name a column that it does not have")
     if channel.outputs.columns != layout.public:
-        raise damage_error("its channel writes other columns")
+        raise damage_error("its channel writes other columns than its public columns")
     for alphabet in (channel.inputs, channel.outputs):
         for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
             bins = layout.bins.get(name)
             is_noisy = alphabet is channel.outputs and isinstance(bins, Grid)  # noise may exceed the ends of the grid
             if bins is not None and bins.order is not None and not is_noisy and not level.equals(bins.order):
-                raise damage_error("its bins are not those of its channel")
+                raise damage_error(f"the bins of column {name!r} differ from the symbols of its channel")

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 _WARNING = (
     "Anyone who has this can undo the noise of the release. Keep it with the raw table, never next to the release."
 )
-_NO_SECRET_DP = "a receipt serves to draw a release again, but the noise of the fit is not stored; release without one"
+_NO_SECRET_DP = (
+    "verify cannot draw this release again, because the noise of the fit is not stored; release without a receipt"
+)
 
 
 class _ReceiptForm(Declared, frozen=True, eq=False):
@@ -59,7 +61,7 @@ class _ReceiptForm(Declared, frozen=True, eq=False):
 
 @dataclass(frozen=True)
 class Receipt:
-    """Receipt of one release, with which its owner verifies it: the key of its noise, and the inputs of the draw.
+    """Receipt with which the owner verifies one release: the key of the noise, and the inputs of the draw.
 
     `release_file` writes it (``receipt=``) and `verify_file` reads it; nothing in it is trusted.
 
@@ -117,8 +119,8 @@ class Receipt:
         whole = random_words(randomness) if is_secure(randomness) else None
         if not isinstance(whole, NoiseKey):
             raise InvalidParameter(
-                "a receipt needs noise from a key: leave random_state out, or give a NoiseKey; anyone who guesses a "
-                "seed undoes the noise, and draws of a NumPy Generator cannot be repeated"
+                "a receipt needs random_state=None or a NoiseKey: a seed can be guessed, and a NumPy Generator cannot "
+                "repeat its draws"
             )
         digest = digest_of_source(source)
         return cls(whole.release_key(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
@@ -175,8 +177,8 @@ def digest_of_source(source: Source) -> str:
     """
     if not source.is_on_disk:
         raise InvalidParameter(
-            "a receipt identifies the raw table by the bytes of its files: write the table or stream to a file, and "
-            "release that"
+            "a receipt identifies the table by the bytes of its files, and this table has none; write the table to a "
+            "file, and release the file"
         )
     return path_digest(source.root)
 
@@ -187,7 +189,7 @@ def check_place(receipt: Path, target: Path | None) -> None:
     if target is not None and (resolved.parent == target.resolve().parent or target.resolve() in resolved.parents):
         raise TargetError(
             f"the receipt {receipt.name} would be next to the release, and anyone who has both can remove the noise; "
-            "name a folder that is not handed out"
+            "name a private folder"
         )
 
 

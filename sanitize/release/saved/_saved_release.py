@@ -125,7 +125,9 @@ class SavedRelease:
             optimality = replace(optimality, gap=float(f"{optimality.gap * 1.0005:.4g}"))  # four digits, rounded up
         for name, bins in release.layout.bins.items():
             if type(bins) not in get_args(AnyBins):
-                raise InvalidParameter(f"the bins of column {name!r} cannot be saved; give edges or a calendar unit")
+                raise InvalidParameter(
+                    f"the bins of column {name!r} cannot be saved; give edges or a calendar unit in bins="
+                )
         facts = report.facts
         design = own_budget(release.budget), release.channel.with_optimality(optimality)
         document = {**claims(report), "measures": list(map(vars, report.measures))}
@@ -307,7 +309,7 @@ class AppendedReport:
 
     @property
     def ok(self) -> bool:
-        """True if the applied channel is within its budget on the new rows; if unknown, the verdict of the fit."""
+        """True if the channel is within its budget on the new rows; the verdict of the fit if the new rows lack S."""
         return self.held_out is None or self.held_out.ok
 
     @property

@@ -261,7 +261,7 @@ def test_rare_symbols_and_single_rows_do_not_break_an_adversary():
         ({"confidence": 1.0}, "between 0 and 1"),
         ({"rows": "sorted"}, "'shuffle' or 'keep'"),
         ({"weights": [-1.0] * 20}, "weights"),
-        ({"clusters": [1]}, "one label per row"),
+        ({"clusters": [1]}, "must have one label per row"),
         ({"columns": ["y"]}, "no column 'y'"),
     ],
 )

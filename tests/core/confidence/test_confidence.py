@@ -439,7 +439,7 @@ def test_what_confidence_cannot_speak_of_is_refused():
     df = table(500).assign(age=np.arange(500.0) % 70)
     with pytest.raises(InvalidParameter, match="smoothing and confidence"):
         Watchdog(LiftBudget.symmetric(1.0), sensitive="illness", public="town", smoothing=0.5, confidence=0.9).fit(df)
-    with pytest.raises(ColumnError, match="declare the edges"):
+    with pytest.raises(ColumnError, match="declare edges"):
         Watchdog(
             LiftBudget.symmetric(1.0),
             sensitive="illness",

@@ -161,7 +161,7 @@ def test_a_distribution_and_a_table_are_compared_alike_in_every_view(df):
     ("arguments", "error", "words"),
     [
         ({"budget": None}, InvalidBudget, "budget"),
-        ({"sensitive": "survived"}, InvalidParameter, "a distribution already says"),
+        ({"sensitive": "survived"}, InvalidParameter, "already names the sensitive"),
     ],
 )
 def test_bad_questions_are_refused(arguments, error, words):
@@ -182,7 +182,7 @@ def test_no_mechanism_is_recommended_for_a_table_that_estimators_refuse():
 
 
 def test_a_table_needs_a_sensitive_column(df):
-    with pytest.raises(InvalidParameter, match="or a table with sensitive="):
+    with pytest.raises(InvalidParameter, match="give sensitive="):
         compare(df, 0.5)
 
 
