@@ -340,7 +340,7 @@ def test_a_file_is_released_like_a_frame(tmp_path):
         ({"budget": 3.5}, "closed_form"),
         ({"bins": {"age": [0, 100]}}, "bins are for sensitive columns"),
         ({"public": "town", "bounds": (0, 1)}, "not numeric"),
-        ({"public": ["age", "hours"], "bounds": (0, 90), "step": 1, "budget": 0.01}, "larger steps"),
+        ({"public": ["age", "hours"], "bounds": (0, 90), "step": 1, "budget": 0.01}, "a larger step"),
     ],
 )
 def test_hostile_settings_are_refused_by_name(settings, words):

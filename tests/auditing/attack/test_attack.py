@@ -257,7 +257,7 @@ def test_rare_symbols_and_single_rows_do_not_break_an_adversary():
         ({"sensitive": [0, 1]}, "2 rows"),
         ({"estimator": LinearRegression()}, "predict_proba"),
         ({"cv": 1}, ">= 2"),
-        ({"cv": 11}, "too few"),
+        ({"cv": 11}, "cv=11 needs at least 22 rows"),
         ({"confidence": 1.0}, "between 0 and 1"),
         ({"rows": "sorted"}, "'shuffle' or 'keep'"),
         ({"weights": [-1.0] * 20}, "weights"),
