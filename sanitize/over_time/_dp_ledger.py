@@ -117,7 +117,7 @@ class DPLedger:
     >>> try:
     ...     ledger.book(promise)
     ... except sz.errors.LedgerError as error:
-    ...     print(str(error).partition(",")[0])
+    ...     print(str(error).partition(", and")[0])
     with this fit, all 2 fits would cost eps 2
     """
 

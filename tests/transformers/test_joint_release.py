@@ -333,7 +333,7 @@ def test_measure_judges_other_rows_under_the_joint_channel():
         ([("p", Watchdog(public="ill"))], {}, ColumnError, "'ill' is listed both"),
         ([("p", Watchdog(public="a", random_state=3))], {}, InvalidParameter, "'p': leave random_state"),
         ([("p", Watchdog(public="a", keep_sensitive=True))], {}, InvalidParameter, "'p': leave keep_sensitive"),
-        ([("p", Watchdog(public="a", missing="error"))], {}, InvalidParameter, "'p': leave missing out, and give missing to"),
+        ([("p", Watchdog(public="a", missing="error"))], {}, InvalidParameter, "'p': leave missing out"),
         ([("p", Watchdog(TIGHT, public="a", confidence=0.9))], {}, InvalidParameter, "leave confidence out"),
         ([("p", Watchdog(public="a", sensitive="ill"))], {}, ColumnError, "'p' sets sensitive= to other columns"),
         ([("p", Watchdog()), ("q", Watchdog())], {}, ColumnError, "'p' and 'q' both have public=None"),
