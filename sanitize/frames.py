@@ -170,7 +170,9 @@ def last_report(df: Any) -> LeakageReport:
     """
     report = report_of(df)
     if report is None:
-        raise SanitizeError("this frame has no report: it is a copy or was not released by sanitize; give the original")
+        raise SanitizeError(
+            "this frame has no report: it is a copy, or sanitize did not release it; give the released frame"
+        )
     return report
 
 

@@ -141,7 +141,7 @@ def _measure_releases(
 
 
 def _part_leakage(name: str, counts: ContingencyTable, part: _Sanitized | None) -> PartLeakage:
-    """Leakage of a sanitizer, or of a column that bypasses all sanitizers, alone."""
+    """Leakage of one sanitizer alone, or of one column that bypasses all sanitizers."""
     if part is None:
         return PartLeakage.from_summary(name, (name,), None, _measure_releases(counts, []).summary)
     columns, mechanism = part.sanitizer._release.layout.read, part.sanitizer.report_.facts.mechanism

@@ -225,8 +225,8 @@ class JointDistribution:
         pmf = np.asarray(self.pmf, dtype=np.float64)
         if pmf.shape != (shape := (len(self.sensitive), len(self.public))) or not pmf.size:
             raise InvalidDistribution(
-                f"pmf must be a matrix of shape {shape}, one row per sensitive and one column per public symbol, and "
-                f"not be empty, got shape {pmf.shape}"
+                f"pmf must be a matrix of shape {shape}, with a row for each sensitive symbol and a column for each "
+                f"public symbol, and at least one of each; got shape {pmf.shape}"
             )
         vars(self)["pmf"] = _frozen(check_probabilities(pmf, "pmf", "; for counts use ContingencyTable"))
         for margin, name in ((self.p_s, "sensitive"), (self.p_x, "public")):

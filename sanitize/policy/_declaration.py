@@ -306,7 +306,10 @@ def check(document: Any) -> None:
     _check_roles(columns, parts)
     for column in document.join:
         if column not in columns.sensitive:
-            raise wrong_table(f"join.{column}", f"{column!r} is not a sensitive column")
+            raise wrong_table(
+                f"join.{column}",
+                f"{column!r} is not a sensitive column; list it in columns.sensitive or leave out this join",
+            )
         if any(column in part.bins for part in parts.values()):
             raise wrong_table(f"join.{column}", f"{column!r} has bins; leave out its bins or this join")
     for where, part in parts.items():

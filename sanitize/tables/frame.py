@@ -319,7 +319,7 @@ def widest(array: pa.Array) -> np.dtype[Any]:
 
 
 def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] | None = None) -> Any:
-    """Convert to a pandas column of a dtype; only distinct values are converted, and rows refer to them.
+    """Convert an array to a pandas column of a dtype; only its distinct values are converted, and rows refer to them.
 
     ``restore`` restores values of types that Arrow lacks.
     """
@@ -386,7 +386,7 @@ def polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
 
 
 def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
-    """Convert to an Arrow column with the type of the column that it replaces."""
+    """Convert an array to the type of the Arrow column that it replaces."""
     dictionary, indices = _parts(array)
     dtype: Any = None if column is None else column.type
     plain = getattr(dtype, "value_type", dtype)

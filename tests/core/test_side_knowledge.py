@@ -439,7 +439,7 @@ def test_what_others_are_told_beside_one_channel_is_no_matter_of_its_limit():
 def test_units_that_are_told_of_several_releases_have_no_such_limit(tmp_path):
     rows = DF.assign(person=range(len(DF)))
     units = UnitLedger(tmp_path / "people.units", BUDGET, unit="person")
-    with pytest.raises(InvalidParameter, match="units have several"):
+    with pytest.raises(InvalidParameter, match="a unit ledger covers several"):
         units.release(
             rows, sz.OptimalRandomResponse(BUDGET, sensitive="ill", public=["a", "b"], side_columns="a").fit(rows)
         )

@@ -48,7 +48,7 @@ def test_fit_refuses_a_negative_budget(estimator, budget):
 
 
 def test_randomized_response_takes_no_lift_budget():
-    with pytest.raises(InvalidBudget, match=r"LDP level, LDPBudget\(eps\) or number of nats"):
+    with pytest.raises(InvalidBudget, match=r"LDP level: LDPBudget\(eps\) or a number of nats"):
         RandomizedResponse(LIP, public="town").fit(DF)
 
 

@@ -110,7 +110,7 @@ def _check_limits(name: str, value: object, low: float, high: float) -> _Times:
         texts = {MISSING_TEXT if key is None else str(key): limit for key, limit in value.items()}
         if not 0 < len(texts) == len(value):
             raise InvalidBudget(
-                f'LiftBudget: {name} must map sensitive values, each once, to limits; "*" stands for all other values'
+                f'LiftBudget: {name} must map sensitive values to limits, no value twice; "*" stands for all others'
             )
         value = texts
     with checking("LiftBudget"):

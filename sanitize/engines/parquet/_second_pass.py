@@ -214,7 +214,7 @@ class SecondPass:
         yield from self._even_parts(blocks, n_rows, derive_words(words, "shuffled"))
 
     def _even_parts(self, blocks: Iterator[NDArray[Any]], n_rows: int, words: RandomWords) -> Iterator[Iterator[Block]]:
-        """Yield shuffled codes in blocks of `block_sizes`, in one part per input file, all of about the same size."""
+        """Yield one part per input file, all of about the same number of rows, as blocks of shuffled codes."""
 
         def part_blocks(start: int, end: int) -> Iterator[Block]:
             while start < end:

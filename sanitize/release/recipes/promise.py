@@ -166,7 +166,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     if name == "record_dp" and settings["secret_dp"] is not None:
         raise InvalidParameter("record_dp protects the whole row, with its sensitive value: leave secret_dp out")
     if settings["person"] not in (None, ROW):
-        raise InvalidParameter(f"{name} requires that each row is one person: leave person out, or say person={ROW!r}")
+        raise InvalidParameter(f"{name} requires that each row is one person: leave person out, or set person={ROW!r}")
     if settings["keep_sensitive"]:
         raise InvalidParameter(f"keep_sensitive=True releases sensitive values, which {name} protects: leave it out")
     for role in ("sensitive", "public"):
@@ -198,7 +198,7 @@ def noise_key(source: Randomness, name: str) -> NoiseKey:
     if isinstance(words, NoiseKey):
         return words
     raise InvalidParameter(
-        f"random_state must be None or a NoiseKey with {name} (an integer in tests), got {type(source).__name__}"
+        f"with {name}, random_state must be None or a NoiseKey (in tests also an integer), got {type(source).__name__}"
     )
 
 

@@ -171,7 +171,9 @@ class RandomizedResponseRecipe(TupleParameters, TupleRecipe):
         budget = LDPBudget(budget_nats(self.budget)) if is_number(self.budget) else self.budget
         if not isinstance(budget, LDPBudget):
             kind = "none" if budget is None else type(budget).__name__
-            raise InvalidBudget(f"RandomizedResponse needs an LDP level, LDPBudget(eps) or number of nats, got {kind}")
+            raise InvalidBudget(
+                f"RandomizedResponse needs an LDP level: LDPBudget(eps) or a number of nats, got {kind}"
+            )
         mechanism = partial(_respond, eps=budget.eps)
         return self._specify("randomized response", mechanism, budget, keeps_symbols=True)
 

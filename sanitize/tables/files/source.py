@@ -288,8 +288,8 @@ def _entries(folder: Path) -> Iterator[Path]:
             yield entry
         elif entry.is_symlink():
             raise SourceError(
-                f"{entry.name!r} in the folder {folder.name!r} is a link to a folder: its rows would be left out, or "
-                "read twice; put the folder itself in its place"
+                f"{entry.name!r} in the folder {folder.name!r} is a link to a folder, whose rows would be left "
+                "out or read twice; replace the link by the folder itself"
             )
         else:
             yield from _entries(entry)

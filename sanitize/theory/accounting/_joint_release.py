@@ -94,7 +94,7 @@ def check_outputs(shape: tuple[int, ...]) -> None:
     """Refuse tuples with too many combinations of symbols for their distribution to fit in memory."""
     if math.prod(shape) > _MAX_OUTPUTS:
         raise InvalidParameter(
-            f"{math.prod(shape)} combinations of released symbols are more than {_MAX_OUTPUTS}; measure "
+            f"{math.prod(shape)} combinations of released symbols exceed the limit of {_MAX_OUTPUTS}; measure "
             "fewer columns or shorter histories"
         )
 

@@ -117,7 +117,7 @@ class RarePairs(Attack):
     question = "Does the release have pairs of values that only one person has?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the largest surprise of a pair, about minus the log of its expected count under independence."""
+        """Return each target's largest surprise: roughly -log of a pair's expected count under independence."""
         columns = scene.columns[:_PAIR_COLUMNS]
         singles = (scene.combinations([column]) for column in columns)
         frequencies = [(released + 0.5)[place] for place, released, _ in singles]

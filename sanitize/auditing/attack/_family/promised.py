@@ -89,7 +89,7 @@ _FEWEST, _MOST, _CUTS = 20, 20_000, 16
 
 
 def learn_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | None = None) -> Vector | None:
-    """Return the chance of ranking each target's secret right by classifiers trained on one table, or None.
+    """Return, for each target, the chance that classifiers of one table rank its secret correctly, or None.
 
     A target's unknown columns come from its ``row`` of the release, if given. None means that the table has too few
     rows, or that all its rows or all targets have the same secret.
