@@ -341,7 +341,7 @@ def test_classes_of_people_with_one_row_each_are_those_of_rows():
 
 
 def test_a_certificate_of_classes_is_of_rows_and_says_the_way_out():
-    with pytest.raises(InvalidParameter, match=r"person= says.*UnitRelease"):
+    with pytest.raises(InvalidParameter, match=r"person= names.*UnitRelease"):
         classes(person="who", confidence=0.9).fit(regulars(people=60))
 
 

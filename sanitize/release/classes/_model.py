@@ -541,6 +541,8 @@ def _n_classes(n_rows: int, *, is_certified: bool) -> int:
 def _n_degrees(n_rows: int) -> float:
     """Effective number of parameters of the regressions for this number of rows.
 
-    Few rows hide weak relations in noise: they get more parameters, though attackers then recognize rows more often.
+    Some 2,000 rows hide weak relations in noise: they get more parameters, though attackers then recognize rows a
+    little more often. Fewer rows would spend them on noise.
     """
-    return (0.6 + 0.5 * exp(-((n_rows / 4000) ** 2))) * n_rows
+    square = (n_rows / 1800) ** 2
+    return (0.6 + 0.5 * square * exp(1 - square)) * n_rows
