@@ -82,7 +82,7 @@ def check_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
     """Return the names of columns as a tuple; refuse an empty list and repeated names."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names or len(set(names)) < len(names):
-        raise InvalidParameter(f"{what} must name at least one column, each once")
+        raise InvalidParameter(f"{what} must name at least one column, and no column twice")
     return names
 
 
