@@ -35,7 +35,10 @@ class Copies(Attack):
 
 
 class SingleCopies(Copies):
-    """Attack that looks for rows of a single target released once or twice; any difference refutes the promise."""
+    """Attack that looks for a row that only one target has and that is released once or twice.
+
+    Any difference between people in the data and people outside it refutes the promise.
+    """
 
     title = "Copies of one person"
     question = "Is a released row a copy of a row that only one person has?"
