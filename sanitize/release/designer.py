@@ -224,8 +224,8 @@ def check_designer(sanitizer: object, what: str) -> None:
     """Refuse an object that designs no channel, such as a saved release, where a design is needed."""
     if not isinstance(sanitizer, Designer):
         raise InvalidParameter(
-            f"{what}, got a {type(sanitizer).__name__}; give the sanitizer that designed the "
-            "release, and the rows of its fit as source"
+            f"{what}, got a {type(sanitizer).__name__}; give the sanitizer that designed the release, with the rows "
+            "of its fit as source"
         )
 
 

@@ -108,7 +108,7 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
             sanitizer.check(table.schema.names)
         designer = designer_of(sanitizer)
     else:
-        check_designer(sanitizer, "a release is designed again by a policy or an estimator")
+        check_designer(sanitizer, "verify needs a policy or an estimator to design the release again")
         designer = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
     refuse_noisy(
         designer,
