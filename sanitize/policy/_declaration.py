@@ -349,7 +349,11 @@ def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
     _need(document.columns, "columns", unit='unit = "patient"')
     names = [document.root, *(table.name for table in document.table)]
     if len(set(names)) < len(names):
-        raise invalid_key("table", "must have names that differ from one another, and from that of the root")
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise invalid_key(
+            "table",
+            f"must have a different name for each table and for the root; rename one of the two named {twice!r}",
+        )
     for where, part in parts.items():
         if part.mechanism != CLASSES:
             raise invalid_key(f"{where}.mechanism", f"must be {CLASSES}, through which tables of units are released")
