@@ -117,7 +117,7 @@ def column_meaning(survey: Any, names: Collection[str]) -> tuple[str, str]:
         Names of all columns.
     """
     traits, dtype = survey.traits, value_type(survey.dtype)
-    count_words = f"{survey.n_told} different"
+    count_words = f"{survey.count_text} different"
     if survey.dated:
         return "date", f"{count_words} dates{' or times' if pa.types.is_timestamp(dtype) else ''}"
     if is_numeric(dtype):

@@ -73,8 +73,8 @@ class _Survey:
         return self.n_values > max(self.n_rows / 2, 1)
 
     @property
-    def n_told(self) -> str:
-        """Number of distinct values, up to the number at which counting stops."""
+    def count_text(self) -> str:
+        """Number of distinct values in words; above the number at which counting stops, "more than" this number."""
         return f"more than {_MOST_VALUES}" if self.n_values > _MOST_VALUES else f"{self.n_values}"
 
     @property
