@@ -303,7 +303,10 @@ def _read_stream(stream: Any) -> pa.Table:
 def check_any(n_rows: int) -> None:
     """Refuse a stream without rows, which has probably been read before."""
     if not n_rows:
-        raise ColumnError("the stream has no rows left: a stream can be read once, so open it again or keep its table")
+        raise ColumnError(
+            "the stream has no rows left, because a stream can be read only once; open it again, or read it into a "
+            "table first"
+        )
 
 
 def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:

@@ -204,7 +204,7 @@ READ.read_all()
 @pytest.mark.parametrize(
     ("source", "error", "says"),
     [
-        (READ, ColumnError, "has no rows left: a stream can be read once"),
+        (READ, ColumnError, "has no rows left, because a stream can be read only once"),
         (iter([]), ColumnError, "has no rows left"),
         (iter([TABLE, TABLE.drop_columns("town")]), ColumnError, "no column 'town'"),
         (iter([TABLE, TABLE.set_column(1, "town", pa.array(range(N)))]), ColumnError, "town.*string vs int64"),

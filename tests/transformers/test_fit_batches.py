@@ -84,7 +84,7 @@ def test_values_outside_declared_edges_are_counted_over_all_batches():
 def test_what_batches_and_files_cannot_have_is_refused(tmp_path):
     merging = MADE["merging"]()
     for ask, error, says in [
-        (lambda: merging.fit(iter([])), ColumnError, "can be read once"),
+        (lambda: merging.fit(iter([])), ColumnError, "can be read only once"),
         (lambda: merging.fit(tmp_path / "none.parquet"), SourceError, r"none\.parquet"),
         (lambda: merging.fit(batches(DF, 9), sensitive_features=DF["rich"]), InvalidParameter, "sensitive="),
         (lambda: merging.fit(batches(DF, 9), sample_weight=np.ones(len(DF))), InvalidParameter, "sample_weight"),
