@@ -137,7 +137,7 @@ def arrange(counts: NDArray[np.integer[Any]], generator: np.random.Generator) ->
 
 
 def _composition(left: Counts, size: int, generator: np.random.Generator) -> Counts:
-    """Draw the number of each code in the next block."""
+    """Draw how often each code occurs in the next block, given how often it occurs in all remaining rows."""
     total = int(left.sum())
     if size == total:
         return left
@@ -270,7 +270,7 @@ class SecondPass:
             yield block
 
     def write(self, outputs: Outputs, place: Target | BinaryIO, rows: RowOrder) -> None:
-        """Write the second pass into a file, a folder of parts, or a stream, all or nothing.
+        """Write the released rows into a file, a folder of parts, or a stream: completely, or not at all.
 
         Parameters
         ----------
