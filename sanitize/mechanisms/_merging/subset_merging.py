@@ -323,16 +323,17 @@ def best_partition(risks: SetRisks, p_x: Vector) -> Codes:
 
 
 def exact_partition(letters: Vector, p_x: Vector, risks: SetRisks) -> list[list[int]]:
-    """Partition k letters into safe sets with the least H(X|Y), from the columns that decide safety and P(x).
+    """Partition k letters into safe sets with the least H(X|Y).
 
-    The least cost of A is best[A] = min cost(B) + best[A - B] over safe B in A that contain A's lowest letter, where
-    cost(B) = Σ_{x in B} P(x) log(P(B) / P(x)). Sets are bit masks, and a set that is itself a union of disjoint
-    safe sets is skipped: splitting never loses utility.
+    ``letters`` has a column for each letter, from which ``risks`` decides whether a set is safe; ``p_x`` is the
+    distribution of the letters. The least cost of a set A is best[A] = min cost(B) + best[A - B]. The minimum is over
+    safe sets B in A that contain the lowest letter of A, and cost(B) = Σ_{x in B} P(x) log(P(B) / P(x)). Sets are bit
+    masks. A set that is itself a union of disjoint safe sets is skipped, because splitting it never loses utility.
 
     Returns
     -------
     list of list of int
-        Blocks; empty when the letters together are not safe.
+        Blocks of the partition; empty if all letters together are not a safe set.
     """
     k = len(p_x)
     mass, terms = set_sums(np.stack([p_x, xlogy(p_x, p_x)]))
