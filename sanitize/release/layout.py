@@ -63,7 +63,7 @@ def public_columns(table: Table, spec: ColumnSpec, taken: Collection[str]) -> tu
     if not left:
         raise ColumnError(
             f"no public column is left: each of the {len(table)} feature(s) of the table has another role (such as "
-            "sensitive); name the columns to release with public="
+            "sensitive); use public= to name the columns to release"
         )
     return left
 

@@ -49,7 +49,7 @@ class Gaussian:
         return float(self.sigma**2)
 
     def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
-        """Draw this many independent values from a key for this purpose only."""
+        """Draw ``count`` independent values from a key that is used for nothing else."""
         bits, variance = Bits(key), self.sigma**2
         return np.array([bits.discrete_gaussian(variance) for _ in range(count)], np.int64)
 
@@ -76,7 +76,7 @@ class Geometric:
         return min(float(self.rate), 100.0)
 
     def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
-        """Draw this many independent values from a key for this purpose only."""
+        """Draw ``count`` independent values from a key that is used for nothing else."""
         bits, rate = Bits(key), self.rate
         return np.array([bits.two_sided_geometric(rate.denominator, rate.numerator) for _ in range(count)], np.int64)
 

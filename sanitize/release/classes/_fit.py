@@ -63,7 +63,10 @@ class DistinctValues:
 
 @dataclass(frozen=True, eq=False)
 class FittedColumns:
-    """Columns of a model, the group of each row in each, and the rules by which columns determine others."""
+    """Columns of a model, with the group of each row in each column.
+
+    Also the rules by which some columns determine others.
+    """
 
     columns: list[ClassColumn]
     codes: NDArray[np.int32]  # shape (n, n_columns)

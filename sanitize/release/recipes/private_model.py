@@ -260,7 +260,7 @@ def _edges(
 def _class_column(
     name: str, alphabet: Alphabet, drawn: pa.Array, margin: Vector, edges: Sequence[Any] | None
 ) -> tuple[ClassColumn, Codes]:
-    """Column that writes each level of an alphabet, or a number in a bin, and the group of each level."""
+    """Return the column that writes each level of an alphabet (or a number in a bin), and the group of each level."""
     place, levels = alphabet.codes[:, 0], alphabet.levels[0]
     is_missing = place == len(levels)
     if edges is not None:
