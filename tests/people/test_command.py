@@ -104,7 +104,7 @@ def test_a_column_that_nobody_has_thought_about_stops_the_run(folder):
         ("latent-classes", "subset-merging", "must be latent-classes"),
         ("version = 1", 'version = 1\nreceipt = "one"', "receipt.*cannot be used with units"),
         ("version = 1", 'version = 1\nrows = "keep"', 'rows.*must be "shuffle"'),
-        ('name = "items"', 'name = "visits"', "names that differ"),
+        ('name = "items"', 'name = "visits"', "a different name for each table"),
         ('["count"]', '["median"]', "summaries"),
     ],
 )
