@@ -411,7 +411,7 @@ def _writers(
     regressors = [fitted.nearest(place, order[:number]) for number, place in enumerate(order)]
     regressors = regressors[len(fitted.kept) :]
     designs = _designs(fitted, codes, weights, classes, len(mixture.log_sizes), regressors)
-    penalty = find_penalty(designs, _n_degrees(len(codes)))
+    penalty = find_penalty(designs, _n_degrees(len(codes), len(fitted.codes)))
     sizes = [column.n_groups for column in columns]
     chances = np.split(to_fixed_point(mixture.log_chances), np.cumsum(sizes)[:-1])
     within = float(sum(len(column.places) - column.n_groups for column in columns))  # for outcomes in a group
@@ -538,11 +538,11 @@ def _n_classes(n_rows: int, *, is_certified: bool) -> int:
     return max(2, min(64, round((0.5 if is_certified else 0.7) * n_rows**0.5)))
 
 
-def _n_degrees(n_rows: int) -> float:
-    """Effective number of parameters of the regressions for this number of rows.
+def _n_degrees(n_learned: int, n_rows: int) -> float:
+    """Effective number of parameters of the regressions for this number of rows, of which some are learned from.
 
     Some 2,000 rows hide weak relations in noise: they get more parameters, though attackers then recognize rows a
-    little more often. Fewer rows would spend them on noise.
+    little more often. Fewer rows would spend them on noise. Rows that are not learned from hide the others.
     """
     square = (n_rows / 1800) ** 2
-    return (0.6 + 0.5 * square * exp(1 - square)) * n_rows
+    return (0.6 + 0.5 * square * exp(1 - square) + 0.4 * (1 - n_learned / max(n_rows, 1))) * n_learned
