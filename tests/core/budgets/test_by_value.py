@@ -119,7 +119,7 @@ def test_a_value_without_a_limit_is_refused_and_counted() -> None:
 def test_a_value_named_twice_is_refused() -> None:
     with pytest.raises(InvalidBudget, match="names one value of the sensitive column 'ill' twice"):
         sz.LiftBudget(at_most={"3": 1.1, "3.0": 2, "*": 2}, at_least=0).excess(joint_of([1.5, 3.0]))
-    with pytest.raises(InvalidBudget, match="each once"):
+    with pytest.raises(InvalidBudget, match="no value twice"):
         sz.LiftBudget(at_most={3: 1.1, "3": 2}, at_least=0)
 
 

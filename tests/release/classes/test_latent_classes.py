@@ -362,7 +362,7 @@ def test_a_value_is_written_in_as_many_of_its_rows_as_the_guide_says():
     shares = [f"{share:.0%}"[:-1] for share in threshold_counts(rows) / rows]
     assert shares[0] == "0"
     assert shares[-3] != shares[-2] == shares[-1] == "100"
-    assert "A value of ten rows or fewer is never written. A value of 24 rows or more" in page
+    assert "A value in ten rows or fewer is never written. A value in 24 rows or more" in page
     assert f"{shares[1]} % at 15 rows, {shares[2]} % at 20." in page
 
 
