@@ -113,7 +113,7 @@ class UnitRelease:
             key, children, root = key or sanitizer.unit, children or sanitizer.tables, root or sanitizer.root
         if key is None or not children:
             raise InvalidParameter(
-                "give key=, the column that identifies units, and children=, the tables with their rows"
+                "give key= (the column that identifies units) and children= (the tables with the rows of the units)"
             )
         if ledger is not None and ledger.unit != key:
             words = f"identifies units by {ledger.unit!r}, and this release by {key!r}; use the same column"
@@ -448,7 +448,7 @@ def _rebuild_table(rows: OwnedRows, columns: Mapping[str, Any], keys: Mapping[st
 
 
 def _features(classes: ClassPartition, profile: Mapping[str, Any]) -> Features:
-    """Features of units from the groups of profile columns, because generated numbers differ from real ones."""
+    """Features of units: the group of each profile column, because numbers of generated profiles match no real one."""
     return np.stack([c.encode(profile[c.name]) for c in classes.columns], axis=1).astype(np.float32)
 
 

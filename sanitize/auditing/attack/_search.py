@@ -112,7 +112,7 @@ class Search:
         return neighbours
 
     def _search(self, side: int, targets: range, neighbours: Neighbours) -> None:
-        """Search for some targets and store the results."""
+        """Find the nearest neighbours of some targets and store them in ``neighbours``."""
         n_population = min(_MOST_POPULATION, len(neighbours.nearest))
         population = [_distance_codes(column, side)[:n_population] for column in self.columns]
         distances, first, second, side_sums = np.empty((4, len(self._rows)), np.int32)

@@ -168,7 +168,7 @@ def _orthogonal_powers(ranks: Vector, counts: NDArray[Any]) -> Vector:
 
 
 def find_penalty(designs: Sequence[Design], degrees: float) -> float:
-    """Find the penalty at which all regressions together have this effective number of parameters."""
+    """Find the penalty at which the effective numbers of parameters of all regressions add up to ``degrees``."""
     low, high = 0.0, 12.0  # at penalties below e^0, a nearly separable fit depends on the last digits
     for _ in range(40):
         middle = (low + high) / 2

@@ -123,7 +123,7 @@ def _reread_batches(spool: Spool) -> Iterator[pa.RecordBatch]:
 
 
 def _join_tables(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
-    """Join tables to one with few batches, and with text in dictionaries."""
+    """Yield few record batches with the rows of all tables, and with text in dictionaries."""
     with contextlib.suppress(pa.ArrowException):  # Arrow cannot join different dictionaries with missing values
         tables = [pa.concat_tables(tables).combine_chunks()] if len(tables) > 1 else tables
     for batch in (batch for table in tables for batch in table.to_batches()):

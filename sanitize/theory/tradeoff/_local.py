@@ -22,7 +22,7 @@ _FIXED_POINTS, _SETTLED = 200, 1e-14
 
 
 def best_constant(problem: Problem) -> Vector:
-    """Return the constant channel, with equal rows, whose largest cost over the distributions is least, (n_x, n_y)."""
+    """Return the constant channel (all rows equal), shape (n_x, n_y), with the least worst-case cost."""
     constants = problem.constants
     distribution = np.zeros(constants.shape[1])
     if len(constants) == 1:
