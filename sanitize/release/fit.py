@@ -165,7 +165,7 @@ class Recipe(ABC):
         layout.check_distinct(table)
         if self.person is None and layout.prints_symbols:
             refuse_people(*encode_counts(table), layout.value_columns)
-        spec = replace(self.specification(), counts_people=self.person_column is not None)
+        spec = self._full_specification()
         if self.promise is not None:
             spec = replace(spec, facts=with_level(spec.facts, self.promise, seeded=self.is_seeded))
         spec, layout = self.resolve(spec, layout, counts, channel)
@@ -193,9 +193,12 @@ class Recipe(ABC):
         if counts.order is not None:
             report = counts.order.check_report(report, release.budget, counts.table)
         if options.is_priced:
-            spec = replace(self.specification(), counts_people=self.person_column is not None)
-            report = _price_confidence(report, release, counts.table, spec)
+            report = _price_confidence(report, release, counts.table, self._full_specification())
         return replace(release, report=report)
+
+    def _full_specification(self) -> Specification:
+        """Return the specification, which also says whether people or rows are counted."""
+        return replace(self.specification(), counts_people=self.person_column is not None)
 
     # ------------------------------------------- methods of each mechanism: the first is required, the others optional
 
