@@ -188,7 +188,9 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
         except ColumnError:
             plain, numeric, dated, nested = str(column.type).partition("<")[0], False, False, True
         kind = quote_toml(str(plain))[1:-1]  # the name of a time zone may contain any text
-        surveys[column.name] = _Survey(column.name, kind, numeric, dated, nested, column.type)
+        surveys[column.name] = _Survey(
+            column.name, kind, numeric=numeric, dated=dated, nested=nested, dtype=column.type
+        )
     names = [survey.name for survey in surveys.values() if not survey.nested]
     n_rows, groups = 0, list(table.column_groups(names))
     begin(None if table.known_rows is None else table.known_rows * len(groups))

@@ -255,8 +255,17 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     choice = drafts.choice
     is_said = len(choice.reports) == 1 or policy.channels[0].mechanism == AUTO  # "auto" has a comparison of its own
     comparison = None if is_said else choice.section(" ".join(choice.sentences))
-    chosen = choice.sentences, choice.taken, drafts.place_of_own()
-    return Plan(report, curves, (*better, *others), changes, None, found, comparison, *chosen)
+    return Plan(
+        report,
+        curves,
+        (*better, *others),
+        changes,
+        _found=found,
+        _others=comparison,
+        _recommended=choice.sentences,
+        _taken=choice.taken,
+        _chosen=drafts.place_of_own(),
+    )
 
 
 def _price(drafts: Drafts, private: LeakageReport, plain: LeakageReport) -> str:

@@ -173,7 +173,16 @@ class ClaimVerdict:
         verdict: Verdict = "refuted" if refuted else "too few people to tell" if is_open else "not refuted"
         unit = 10 ** max(len(str(max(needed, default=0))) - 2, 0)  # numbers of people are rounded up to two digits
         n_needed = -(-max(needed) // unit) * unit if needed else None
-        return cls(claim, verdict, refuted, len(claim_results), len(needed), n_needed, excess, confidence)
+        return cls(
+            claim=claim,
+            verdict=verdict,
+            refuted_by=refuted,
+            n_attacks=len(claim_results),
+            n_open=len(needed),
+            people_needed=n_needed,
+            excess=excess,
+            confidence=confidence,
+        )
 
     @property
     def title(self) -> str:
@@ -194,8 +203,9 @@ class ClaimVerdict:
         text = words[self.verdict].format(allowed=allowed, sure=sure, refuted=refuted)
         if self.people_needed is None or self.verdict == "refuted":
             return str(text)
-        needed = f"About {self.people_needed:,} people outside the data"
-        needed = "More people than any table has" if self.people_needed >= _TOO_MANY else needed
+        is_beyond = self.people_needed >= _TOO_MANY
+        people = f"About {self.people_needed:,} people outside the data"
+        needed = "More people than any table has" if is_beyond else people
         return f"{text} {_words()['needed'].format(n_open=self.n_open, n=self.n_attacks, needed=needed)}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -142,10 +142,16 @@ def infer(
         if group_score.total == 0:
             continue
         mean, spread = group_score.mean_and_error(prior_losses - losses)
-        accuracies = group_score.mean(right), group_score.mean(prior_right)
-        interval = mean - z_groups * spread, mean + z_groups * spread
-        share = group_score.total / score.total
-        groups.append(GroupInference(alphabet.label(s), share, *accuracies, mean, interval))
+        groups.append(
+            GroupInference(
+                symbol=alphabet.label(s),
+                share=group_score.total / score.total,
+                accuracy=group_score.mean(right),
+                prior_accuracy=group_score.mean(prior_right),
+                information=mean,
+                interval=(mean - z_groups * spread, mean + z_groups * spread),
+            )
+        )
     return InferenceAttack(
         gain=gain,
         standard_error=error,

@@ -132,7 +132,17 @@ def leave_one_out(
     interval = (gain - z * error, gain + z * error)
     plug_in = entropy(counts.sum(axis=0) / n) + entropy(counts.sum(axis=1) / n) - entropy(counts / n)
     bias = math.log((n - 1 + n_s) / n)
-    return LeaveOneOut(gain, error, interval, plug_in, bias, seen.columns, confidence, n, seen.n_cells)
+    return LeaveOneOut(
+        gain=gain,
+        standard_error=error,
+        interval=interval,
+        plug_in=plug_in,
+        bias=bias,
+        columns=seen.columns,
+        confidence=confidence,
+        n_rows=n,
+        n_tuples=seen.n_cells,
+    )
 
 
 def _gains(counts: NDArray[np.int64]) -> Vector:

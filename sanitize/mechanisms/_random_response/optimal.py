@@ -296,5 +296,5 @@ def _better(problem: Problem, response: RandomResponse, account: Effort) -> Rand
     if block_response.utility <= response.utility:
         return response
     gap = max(response.bound - block_response.utility, 0.0)
-    channel, utility, share = block_response.channel, block_response.utility, block_response.normalized_utility
-    return RandomResponse(channel, utility, share, utility + gap, gap, response.n_columns, response.status)
+    bound, status = block_response.utility + gap, response.status
+    return replace(block_response, bound=bound, gap=gap, n_columns=response.n_columns, status=status)

@@ -16,11 +16,16 @@ from sanitize.theory.anonymity._diversity import (
     recursive_l_diversity,
 )
 
-# Measures in the order of the last fields of `AnonymityProfile`.
-_MEASURES: tuple[Callable[..., Any], ...] = (
-    *(l_diversity, entropy_l_diversity, recursive_l_diversity),
-    *(t_closeness, delta_disclosure, beta_likeness, enhanced_beta_likeness),
-)
+# Function that measures each field of `AnonymityProfile`.
+_MEASURES: dict[str, Callable[..., Any]] = {
+    "distinct_l": l_diversity,
+    "entropy_l": entropy_l_diversity,
+    "recursive_c": recursive_l_diversity,
+    "t": t_closeness,
+    "delta": delta_disclosure,
+    "beta": beta_likeness,
+    "enhanced_beta": enhanced_beta_likeness,
+}
 
 
 @dataclass(frozen=True)
@@ -99,5 +104,5 @@ def anonymity_profile(
     sizes = class_sizes(table, public)
     alone = float((sizes == 1).sum() / sizes.sum())
     alpha = alpha_k_anonymity(table, public, secret, others=others).alpha
-    figures = [measure(table, public, secret, others=others) for measure in _MEASURES]
-    return AnonymityProfile(public, secret, int(sizes.min()), len(sizes), alone, alpha, *figures)
+    figures = {name: measure(table, public, secret, others=others) for name, measure in _MEASURES.items()}
+    return AnonymityProfile(public, secret, int(sizes.min()), len(sizes), alone, alpha, **figures)
