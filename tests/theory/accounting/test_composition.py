@@ -449,7 +449,7 @@ def test_channels_that_do_not_fit_are_refused():
         joint_release(XOR, [FLIP])
     with pytest.raises(InvalidChannel, match="must take the 2 symbols of its column, but it takes 3"):
         joint_release(XOR, [FLIP, np.eye(3)])
-    with pytest.raises(InvalidParameter, match="more than"):
+    with pytest.raises(InvalidParameter, match="exceed the limit"):
         joint_release(XOR, [np.full((2, 2000), 1 / 2000)] * 2)
 
 

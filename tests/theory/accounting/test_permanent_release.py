@@ -154,7 +154,7 @@ def test_the_benchmark_of_months_tells_what_sums_over_histories_tell(monkeypatch
         ([[0.5, 0.5]], [[0], [2]], FLIP, InvalidParameter, "codes of the 2 symbols"),
         ([[0.5, 0.5]], [[0], [-1]], FLIP, InvalidParameter, "codes of the 2 symbols"),
         ([[0.5, 0.5]], [[0], [0]], FLIP, InvalidParameter, "different from each other"),
-        ([[0.5, 0.5]], [[0] * 21, [1] * 21], FLIP, InvalidParameter, "more than 1048576"),
+        ([[0.5, 0.5]], [[0] * 21, [1] * 21], FLIP, InvalidParameter, "exceed the limit of 1048576"),
     ],
 )
 def test_what_is_refused(distribution, histories, channel, error, words):
