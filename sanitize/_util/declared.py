@@ -121,7 +121,7 @@ def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None
 
 
 def read(form: type[T], values: Any) -> T:
-    """Read values of JSON or TOML into their form.
+    """Convert parsed JSON or TOML to the structure that a form declares.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def to_builtin(value: Any) -> Any:
 
 
 def _first_error(value: Any, form: Any, path: Place) -> SchemaError:
-    """Return the error for the first place that does not fit, by reading ever smaller parts."""
+    """Return the error for the first part of a value that does not fit its form; ever smaller parts are read."""
     for key, part, declared in _parts(value, form):
         if _refusal(part, declared) is not None:
             return _first_error(part, declared, (*path, key))
@@ -203,7 +203,7 @@ def _wrong(form: Any, value: Any, path: Place) -> SchemaError:
 
 
 def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> SchemaError:
-    """Return the error for an object whose single values all fit: a missing key, an unknown key or a broken rule."""
+    """Return the error for an object in which each value fits: a missing key, an unknown key or a broken rule."""
     fields, tag_field = msgspec.structs.fields(structure), structure.__struct_config__.tag_field
     names = [*filter(None, [tag_field]), *(field.encode_name for field in fields)]
     for field in fields:
@@ -245,7 +245,7 @@ def _parts(value: Any, form: Any) -> Iterator[tuple[str | int, Any, Any]]:
 
 
 def _bare(form: Any) -> tuple[Any, dict[str, Any]]:
-    """Split a type into the bare type and the notes attached to it; optional fields count as their type."""
+    """Return a type without its notes, and the notes; an optional field is treated like a required one."""
     notes: dict[str, Any] = {}
     while True:
         inner = get_args(form)
@@ -259,7 +259,7 @@ def _bare(form: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _members(base: Any) -> list[Any]:
-    """List the types that a value may have; a union gives its members one by one."""
+    """List the types that a value may have: the members of a union, or the type itself."""
     if get_origin(base) not in (Union, UnionType):
         return [base]
     return [kind for member in get_args(base) for kind in _members(_bare(member)[0])]
@@ -304,7 +304,7 @@ def _no_structure(kind: Any, value: Any) -> Any:
             raise SchemaError("is damaged: expected an array that sanitize wrote") from None
     if kind is Fraction:
         return Fraction(read(_Ratio, value))
-    raise NotImplementedError(f"a form cannot have a field of the type {kind}")
+    raise NotImplementedError(f"fields of type {kind} cannot be read from JSON or TOML")
 
 
 def _plain(value: Any) -> Any:

@@ -105,7 +105,7 @@ class Outputs:
                 os.fsync(stream.fileno())
 
     def text(self, path: Path, text: str, *, private: bool = True, replaces: bool = True) -> None:
-        """Write a text as a whole file."""
+        """Write a file that consists of the given text."""
         with self.file(path, private=private, replaces=replaces) as stream, writing(path):
             stream.write(text.encode("utf-8"))
 
@@ -118,7 +118,7 @@ class Outputs:
 
     @contextlib.contextmanager
     def folder(self, path: Path, *, replaces: bool = True) -> Iterator[Path]:
-        """Make a folder under a temporary name, and yield its path to put files into."""
+        """Make a folder under a temporary name, and yield its path, under which the caller writes files."""
         with self._new(path, replaces=replaces, is_folder=True) as entry:
             with writing(path):
                 while True:
@@ -133,7 +133,7 @@ class Outputs:
 
     @contextlib.contextmanager
     def stream(self, stream: BinaryIO) -> Iterator[BinaryIO]:
-        """Yield a buffer whose whole content is passed to a stream after all files have appeared."""
+        """Yield a buffer; its content is copied to a stream after all files have appeared."""
         with writing(STREAM):
             buffer = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it is closed with all others
         self._held.append(buffer)
@@ -246,7 +246,7 @@ class _Unnamed:
 
     @property
     def readable(self) -> Path:
-        """Path of the output before it gets its final name; a file without a name has a path by its number."""
+        """Path of the output before it gets its final name; for a file without a name, the path of its descriptor."""
         if self.hidden is not None:
             return self.hidden
         assert self._stream is not None
@@ -362,16 +362,16 @@ def temporary_place() -> str:
     Raises
     ------
     TargetError
-        If no folder for temporary files can be written to.
+        If no folder for temporary files is writable.
     """
     try:
         return tempfile.gettempdir()
     except OSError:
-        raise TargetError("no folder for temporary files can be written to; set TMPDIR to one that can") from None
+        raise TargetError("no folder for temporary files is writable; set TMPDIR to a writable folder") from None
 
 
 def hidden_name(path: Path, kind: str = "tmp") -> Path:
-    """Return an unused hidden name in the same folder, which contains the name of the file."""
+    """Return the path of an unused hidden file in the folder of ``path``, with a name that contains its name."""
     return path.with_name(f".{path.name[:NAME_CHARACTERS]}.{secrets.token_hex(4)}.{kind}")
 
 
@@ -383,7 +383,9 @@ def writing(path: Path) -> Iterator[None]:
     except (SanitizeError, BrokenPipeError):
         raise
     except PermissionError:
-        raise TargetError(f"{path.parent} may not be written to; nothing was written. Check its permissions") from None
+        raise TargetError(
+            f"the folder {path.parent} is not writable; nothing was written. Check its permissions"
+        ) from None
     except OSError as error:
         reason = error.strerror or "the storage refused"  # Arrow's errors have no strerror and quote addresses
         raise TargetError(f"{path.name} cannot be written ({reason}); nothing was written") from None

@@ -1,4 +1,4 @@
-"""Walker's alias method in exact integers: a distribution cut into buckets of equal mass with at most two outputs each.
+"""Walker's alias method in exact integers: it cuts a distribution into equal buckets of at most two outputs each.
 
 A distribution over k outputs gets 2**m >= k buckets. Random bits choose a bucket, and further bits are compared with
 the bucket's threshold, so that a draw costs the same for every distribution.
@@ -153,7 +153,7 @@ def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64]
 
 
 def fits_dense_table(n_rows: int, n_outputs: int, n_entries: int) -> bool:
-    """Return whether a dense table is fastest: if every input has every output, or inputs and outputs are few.
+    """Return whether a dense table is fastest: every input has every output, or the table is small.
 
     The second output of a bucket may take at most half of a word, so that the threshold has the other half.
     """
@@ -248,7 +248,7 @@ class DenseTable:
         return outputs, ties
 
     def _exact(self, rows: NDArray[Any], words: NDArray[Any], more: NDArray[np.int64]) -> NDArray[Any]:
-        """Decide outputs by all bits: first the remaining bits of the word that chose the bucket, then another word."""
+        """Return outputs decided with all bits: the rest of the word that chose the bucket, then another word."""
         wide = words.astype(np.int64)
         low_bits = wide & ((1 << self.bits) - 1)
         place = rows.astype(np.int64) << self.bits | low_bits

@@ -45,7 +45,7 @@ class Gaussian:
 
     @property
     def variance(self) -> float:
-        """Upper bound v of the variance: ψ(t) <= t² v / 2."""
+        """Upper bound v of the variance; the log moment generating function ψ(t) is at most t² v / 2."""
         return float(self.sigma**2)
 
     def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
@@ -71,7 +71,7 @@ class Geometric:
 
     @property
     def reach(self) -> float:
-        """Number below which ψ is finite."""
+        """Bound on t, below which the log moment generating function ψ(t) is finite."""
         # At higher rates there is practically no noise, and ψ is smaller than at this rate.
         return min(float(self.rate), 100.0)
 
@@ -87,7 +87,7 @@ class Geometric:
 
 @dataclass(frozen=True)
 class CountNoise:
-    """Noise on the counts of the sensitive values in each cell, and its distribution after it is made to sum to 0."""
+    """Noise on counts of sensitive values, and its distribution once it is shifted to sum to 0 in each cell."""
 
     distribution: Gaussian | Geometric
     n_secrets: int
@@ -95,7 +95,7 @@ class CountNoise:
 
     @classmethod
     def geometric(cls, eps: Fraction, n_secrets: int) -> CountNoise:
-        """Geometric noise that makes counts ε-differentially private in each row's sensitive value; see the module."""
+        """Return geometric noise with which counts are ε-differentially private in each row's sensitive value."""
         return cls(Geometric(eps if n_secrets == 2 else eps / 2), n_secrets)
 
     @property
@@ -110,7 +110,7 @@ class CountNoise:
 
     @property
     def reach(self) -> float:
-        """Number below which `log_mgf` is finite."""
+        """Bound on t, below which `log_mgf` is finite."""
         return self.distribution.reach / (1 if self.once else 1 - 1 / self.n_secrets)
 
     def draw(self, key: NoiseKey, n_cells: int) -> NDArray[np.int64]:

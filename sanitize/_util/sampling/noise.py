@@ -101,7 +101,10 @@ class NoiseKey:
     def __init__(self, key: bytes) -> None:
         key = hidden(key)
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-            raise InvalidParameter(f"key must be {KEY_BYTES} bytes, for example secrets.token_bytes({KEY_BYTES})")
+            given = f"{len(key)} bytes" if isinstance(key, bytes) else "no bytes"
+            raise InvalidParameter(
+                f"key must be {KEY_BYTES} bytes, for example secrets.token_bytes({KEY_BYTES}), got {given}"
+            )
         vars(self).update(key=key, _use=[])
 
     def __copy__(self) -> NoiseKey:
@@ -162,13 +165,13 @@ class NoiseKey:
         return _KeyStream(self, lane, start, np.dtype(dtype))(count)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return one 64-bit word for each position: half of the lane's block with that number."""
+        """Return one 64-bit word for each position: the first half of the lane's block of that number."""
         blocks = np.empty((len(positions), 2), ">u8")
         blocks[:, 0], blocks[:, 1] = lane, positions
         return self.block_words(blocks.view(np.uint8))
 
     def block_words(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """Return one 64-bit word for each block of 16 bytes, shape (n, 16): a function of key and block only."""
+        """Return one 64-bit word for each block of 16 bytes, shape (n, 16); it depends on key and block only."""
         # Counter mode also encrypts single blocks, but only consecutive ones.
         drawn = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor().update(blocks.tobytes())
         return np.frombuffer(drawn, "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
@@ -224,7 +227,7 @@ def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype
 
 
 class RowWords:
-    """Random words for a stage: one word per row, and more bits for the few rows that need them.
+    """Random words for one channel: one word per row, and more bits for the few rows that need them.
 
     The words come from lane ``2 * lane``, from number ``start`` on, and the further bits from the lane after it; row i
     has word i of both.
@@ -298,7 +301,7 @@ def key_from(words: RandomWords, label: str) -> NoiseKey:
 
 
 def noise_key(source: Randomness) -> bytes | None:
-    """Return the key of the noise of one of several releases; None if no source is given.
+    """Return the noise key for one release among several; None if no source is given.
 
     Raises
     ------
@@ -312,8 +315,8 @@ def noise_key(source: Randomness) -> bytes | None:
     if isinstance(words, NoiseKey):
         return words.key
     raise InvalidParameter(
-        f"random_state must not be a {type(source).__name__}, which may be a copy of one that draws another "
-        "release; leave random_state at None, or give a new NoiseKey"
+        f"random_state must not be a {type(source).__name__}, because a copy of it could draw another release with the "
+        "same noise; leave random_state at None, or give a new NoiseKey"
     )
 
 

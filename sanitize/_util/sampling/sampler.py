@@ -24,26 +24,27 @@ Drawing: TypeAlias = "Callable[[NDArray[Any]], NDArray[Any]]"
 
 
 class Sampler(Protocol):
-    """Object that draws outputs of a stage from tables that are built once."""
+    """Object that draws the outputs of a channel from tables that are built once."""
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Return a function that draws outputs of the rows from number ``start`` on; row i uses word i of a lane."""
 
 
 def receiving(out: NDArray[Any] | None, n_rows: int, n_outputs: int) -> NDArray[Any]:
-    """Return the caller's array for the outputs of rows after checking it, or a new array.
+    """Return the array for the outputs of rows: ``out`` after checks, or a new array if ``out`` is None.
 
     Raises
     ------
     InvalidChannel
-        If the array has another size, or a type that does not hold the outputs.
+        If the array has another size, or a type that is too narrow for the outputs.
     """
     if out is None:
         return np.empty(n_rows, np.int32)
     is_whole = isinstance(out, np.ndarray) and out.shape == (n_rows,) and np.issubdtype(out.dtype, np.integer)
     if not is_whole or np.iinfo(out.dtype).max < n_outputs - 1:
+        given = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise InvalidChannel(
-            f"out must be an array of {n_rows} integers of a type with all numbers from 0 to {n_outputs - 1}"
+            f"out must be an array of {n_rows} integers of a type that includes 0 to {n_outputs - 1}, got {given}"
         )
     return out
 
@@ -61,7 +62,7 @@ def draw_all(steps: list[Drawing], rows: NDArray[Any], out: NDArray[Any]) -> NDA
 
 
 class Scratch:
-    """Reusable arrays of one block, allocated once and cut to the number of rows."""
+    """Reusable arrays for blocks of rows, allocated once and cut to the size of each block."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -74,7 +75,7 @@ class Scratch:
         return array[:size]
 
     def zeros(self, size: int) -> NDArray[np.uint8]:
-        """Return ``size`` zeros, the inputs of a stage with one input."""
+        """Return ``size`` zeros, the inputs of rows for a channel with one input."""
         if len(self._arrays.get("zeros", ())) < size:
             self._arrays["zeros"] = np.zeros(size, np.uint8)
         return self._arrays["zeros"][:size]
@@ -89,7 +90,7 @@ class Scratch:
 def choose(
     mask: NDArray[np.bool_], where_true: NDArray[Any], where_false: NDArray[Any] | Any, out: NDArray[Any]
 ) -> NDArray[Any]:
-    """Choose like `numpy.where` for unsigned integers, but by arithmetic instead of branches, in half the time.
+    """Choose like `numpy.where` for unsigned integers, but with arithmetic instead of branches, in half the time.
 
     ``out`` must not be one of the other arrays.
     """
@@ -124,13 +125,13 @@ def where_small(numbers: NDArray[Any], most: np.unsignedinteger[Any], scratch: S
 
 
 def word_type(bits: int) -> np.dtype[Any]:
-    """Type of random word for choosing among 2**bits buckets: 16 bits, at half the cost, if ties are rare."""
+    """Type of the random words that choose among 2**bits buckets: 16 bits, which cost half, if ties are rare."""
     # Short words tie in one draw out of 2**(16 - bits); more frequent ties would cost more than long words do.
     return np.dtype(np.uint16 if bits <= 8 else np.uint32)
 
 
 def place_type(n_places: int) -> np.dtype[Any]:
-    """Narrowest type for this many positions, on which arithmetic is faster than on 64 bits."""
+    """Narrowest type for this many positions; arithmetic on it is faster than on 64 bits."""
     return np.dtype(np.uint16 if n_places <= 1 << 16 else np.uint32 if n_places <= 1 << 32 else np.intp)
 
 
@@ -188,12 +189,12 @@ class KeepTable:
 
 @dataclass(frozen=True, eq=False)
 class RedrawTable:
-    """Sampler that passes all inputs through except the last one, whose output is drawn from its row.
+    """Sampler that returns every input unchanged except the last, for which it draws an output.
 
     Attributes
     ----------
     common : Sampler
-        Sampler of that row alone.
+        Sampler of the last input alone.
     last : int
         Number of the last input.
     n_outputs : int
@@ -210,7 +211,7 @@ class RedrawTable:
         return last > 0 and indptr[last] == last and bool((indices[:last] == np.arange(last)).all())
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
-        """Return a function that draws outputs of the rows from number ``start`` on, with the last row's sampler."""
+        """Return a function that draws outputs of rows from number ``start`` on; `common` draws for the last input."""
         draw_common, scratch = self.common.drawing(source, lane, start), Scratch()
         dtype = place_type(max(self.n_outputs, self.last + 1))
 
@@ -228,11 +229,12 @@ class RedrawTable:
 
 @dataclass(frozen=True, eq=False)
 class UniformTable:
-    """Sampler of one input with n outputs, whose weights differ by at most one, larger ones first; draws by a product.
+    """Sampler of one input with n outputs of almost equal weight, which multiplies each random word by n.
 
-    A word w and n outputs give the output ⌊w n / 2**32⌋ and a remainder. The outputs' shares of the integers begin less
-    than n / 4 units of 2**-62 above the multiples of 1/n. So for up to 2**16 outputs, a remainder from 1 to 2**32 - n
-    decides the output, whatever bits would follow; for other remainders 30 more bits decide.
+    The weights differ by at most one, and the larger ones come first. A word w and n outputs give the output
+    ⌊w n / 2**32⌋ and a remainder. The outputs' shares of the integers begin less than n / 4 units of 2**-62 above the
+    multiples of 1/n. So for up to 2**16 outputs, a remainder from 1 to 2**32 - n decides the output, whatever bits
+    would follow; for other remainders 30 more bits decide.
 
     Attributes
     ----------

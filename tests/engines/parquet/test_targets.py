@@ -121,10 +121,10 @@ def test_a_folder_that_may_not_be_written_to_is_named(source, folder, tmp_path, 
 
     with monkeypatch.context() as patch:
         patch.setattr("sanitize._util.outputs._Unnamed.open", refuse)
-        with pytest.raises(TargetError, match="may not be written to; nothing was written"):
+        with pytest.raises(TargetError, match="is not writable; nothing was written"):
             release_file(source, tmp_path / "out.parquet", merging())
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(TargetError, match="may not be written to; nothing was written"):
+    with pytest.raises(TargetError, match="is not writable; nothing was written"):
         release_file(folder, tmp_path / "out", merging())
     assert left_in(tmp_path) == ["SECRET_study", "raw.parquet"]
 
@@ -132,7 +132,7 @@ def test_a_folder_that_may_not_be_written_to_is_named(source, folder, tmp_path, 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_folder_is_refused(source, tmp_path):
     (tmp_path / "sealed").mkdir(mode=0o500)
-    with pytest.raises(TargetError, match="may not be written to"):
+    with pytest.raises(TargetError, match="is not writable"):
         release_file(source, tmp_path / "sealed" / "out.parquet", merging())
 
 
