@@ -50,13 +50,13 @@ class Secrets:
         self.n_s = n_s
 
     def prior(self, train: Rows) -> Vector:
-        """Best constant prediction from some rows: their frequencies, with half a row added to each symbol."""
+        """Best constant prediction: frequencies of the sensitive symbols in some rows, plus half a row per symbol."""
         counts = np.bincount(self.codes[train], self.weights[train], self.n_s) + 0.5
         return counts / counts.sum()
 
 
 def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """Predict the sensitive values of rows ``test`` by an adversary trained on rows ``train``, shape (n_test, n_s).
+    """Predict the sensitive values of rows ``test`` with an adversary trained on rows ``train``, shape (n_test, n_s).
 
     A share 1 / (n_train + 1) of the prior is mixed in, so that no belief is 0: the loss stays finite and the
     prediction a distribution, which clipping would not give.
@@ -92,7 +92,7 @@ def _classifier(estimator: Any, seen: Features, secrets: Secrets, train: Rows, t
 
 
 def boosting(n_leaves: int = 31, categories: Sequence[bool] | None = None) -> Any:
-    """Gradient boosting that learns from all given rows."""
+    """Make a gradient-boosting classifier that learns from all given rows and holds none out."""
     # Early stopping would hold out rows by class, and a rare class may have a single row.
     fixed = {"max_iter": 60, "early_stopping": False, "random_state": 0}
     return HistGradientBoostingClassifier(max_leaf_nodes=n_leaves, categorical_features=categories, **fixed)
@@ -101,7 +101,7 @@ def boosting(n_leaves: int = 31, categories: Sequence[bool] | None = None) -> An
 def class_probabilities(
     model: Any, x: NDArray[Any], y: NDArray[np.int32], tested: NDArray[Any], n: int, **extra: Vector
 ) -> Vector:
-    """Probability of each of ``n`` codes for the test rows, by a separate classifier, shape (n_tested, n)."""
+    """Probability of each of ``n`` codes for the test rows, from a fitted copy of a classifier, shape (n_tested, n)."""
     distribution, present = np.zeros((len(tested), n)), np.unique(y)
     if len(present) == 1:  # most classifiers refuse to learn from one class
         distribution[:, present] = 1
@@ -135,7 +135,7 @@ def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
 
 
 def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """Frequencies in the leaves of a tree, each shrunk to the prior by a few rows."""
+    """Frequencies of S in the leaves of a decision tree, mixed with a prior that counts as four rows."""
     prior = 4.0
     leaf = max(10, len(train) // 200)
     tree = DecisionTreeClassifier(max_leaf_nodes=64, min_samples_leaf=leaf, random_state=0)

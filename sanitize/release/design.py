@@ -59,7 +59,7 @@ _WEIGHTED_NOTE = (
 
 @dataclass(frozen=True)
 class Specification:
-    """Settings by which a channel is designed from a distribution.
+    """Settings for designing a channel from a distribution.
 
     Attributes
     ----------
@@ -111,19 +111,19 @@ class Specification:
         return "people" if self.counts_people else "rows"
 
     def support(self, table: ContingencyTable) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Number of rows, or people, with each sensitive symbol, and with each public one."""
+        """Number of rows, or people, with each sensitive symbol, and with each public symbol."""
         if self.counts_people and table.rows is not None:  # otherwise nobody has two rows
             return table.people
         rows = self.cell_rows(table)
         return rows.sum(axis=1), rows.sum(axis=0)
 
     def cell_rows(self, table: ContingencyTable) -> NDArray[Any]:
-        """Number of rows in each cell; without a confidence, the sum of their weights unless row counts are known."""
+        """Number of rows of each pair (s, x); without a confidence, their total weight unless row counts are known."""
         return table.counts if self.confidence is None and table.row_counts is None else table.seen
 
 
 def check_confidence_settings(spec: Specification, layout: Layout) -> None:
-    """Refuse settings under which a confidence is impossible."""
+    """Refuse settings that cannot be combined with a confidence."""
     if spec.confidence is None:
         return
     learned = next((name for name, bins in layout.bins.items() if bins.learned), None)

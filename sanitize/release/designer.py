@@ -71,7 +71,7 @@ class Releaser(Protocol[Report]):
         """Columns to read as numbers, because a CSV file does not state types."""
 
     def prepare(self, table: TableCounter, order: RowOrder, *, key: bytes | None = None) -> Prepared[Report]:
-        """Prepare the second pass over a table."""
+        """Read a table once, and return the input of the second pass, which writes the release."""
 
 
 class Releases(Protocol[Report]):

@@ -106,7 +106,7 @@ def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def require_columns(available: Sequence[str], names: Sequence[str], what: str) -> None:
-    """Refuse a table that lacks some of these columns; the error names the table's role."""
+    """Refuse a table that lacks some of the named columns; the error begins with ``what``, the role of the table."""
     absent = [name for name in names if name not in available]
     if absent:
         raise ColumnError(f"{what}: {ColumnError.absent(absent, available)}", absent[0], absent)

@@ -43,7 +43,7 @@ def check_row_order(rows: str) -> None:
 
 
 def sample_rows(n: int, most: int) -> NDArray[np.int64]:
-    """Numbers of all rows, or of a uniform choice of ``most`` that does not depend on their content."""
+    """Numbers of all rows, or of ``most`` rows chosen uniformly, whatever their content."""
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(13).permutation(n)[:most])
 
 
@@ -98,7 +98,7 @@ class RowCounts:
         return RowCounts(self.table.empty_copy(), None if self.order is None else self.order.empty_copy())
 
     def merge(self, addend: RowCounts) -> RowCounts:
-        """Return a counter with the counts of this counter and the other one added."""
+        """Return a new counter with the sums of the counts of this counter and another."""
         order = None if self.order is None or addend.order is None else self.order.merge(addend.order)
         clipped = self.clipped.copy()
         clipped.update(addend.clipped)
@@ -111,13 +111,15 @@ def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
     Raises
     ------
     ColumnError
-        If one is no positive number.
+        If a weight is not a positive number.
     """
     column = as_arrow(batch[name], name)
     weights = as_numbers(column) if is_numeric(column.type) else np.full(len(column), np.nan)
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ColumnError(
-            f"column {name!r} must contain numbers > 0, the weights of the rows; correct it, or give no weights", name
+            f"column {name!r} must contain the weights of the rows, which are numbers > 0; correct the column, or "
+            "leave weights out",
+            name,
         )
     return weights
 
@@ -263,7 +265,7 @@ class TableCounter:
         return pa.schema(fields).empty_table()
 
     def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
-        """Columns of all rows, or of a uniform choice of ``most`` rows by position, in order."""
+        """Columns of all rows, or of ``most`` rows chosen uniformly by position, in the order of the table."""
         self.source.check(names)
         n = self.source.n_rows
         if n == 0:
@@ -287,7 +289,7 @@ class TableCounter:
         return {name: pa.chunked_array(part) for name, part in parts.items()}
 
     def count(self, layout: Layout, order: RowOrder) -> RowCounts:
-        """Count all rows; if they keep their order, also by position."""
+        """Count all rows; if rows keep their order, also count them by position."""
         return self.count_files(layout, self.order_audit(layout, order))
 
     def count_files(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> RowCounts:
@@ -315,7 +317,7 @@ class TableCounter:
         return total
 
     def loads(self, files: Sequence[Path], names: Sequence[str], before: int = 0) -> Iterator[tuple[int, Load]]:
-        """Yield the loads of some files, each with the number of rows of the table before it."""
+        """Yield the loads of some files, and for each load the number of table rows before it."""
         for file in files:
             for load in self.source.loads(file, names, self.batch_rows):
                 if self.keeps and self.source.reads_on_demand:
@@ -324,7 +326,7 @@ class TableCounter:
                 before += load.n_rows
 
     def _batches(self, place: tuple[Path, int], load: Load, names: set[str]) -> Iterator[Batch]:
-        """Batches of a load as small integer codes, which are faster to read; stored batches are not read again."""
+        """Yield the batches of a load with narrow dictionary indices; batches kept in memory are not read again."""
         _, batches = self._kept.get(place, (0, []))
         if batches and names <= set(batches[0]):
             for batch in batches:
@@ -342,7 +344,7 @@ class TableCounter:
             self._kept[place] = size, batches
 
     def order_audit(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
-        """Make an empty test of the order of rows that keep their order; None if they are shuffled."""
+        """Make an empty test of the order of the rows; None if rows are shuffled."""
         # If the public columns are also the sensitive ones, the release itself is their order.
         if order == "shuffle" or layout.sensitive == layout.public:
             return None
@@ -366,13 +368,13 @@ TableSource: TypeAlias = TableCounter | MemoryTable
 
 @dataclass(frozen=True)
 class RememberedPass(TableCounter):
-    """First pass that counts the same columns once, for code that designs many releases of them."""
+    """First pass that remembers samples and counts, for code that designs many releases of one table."""
 
     _counted: list[tuple[Layout, RowOrder, RowCounts]] = field(default_factory=list, repr=False)
     _sampled: dict[tuple[tuple[str, ...], int], dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)
 
     def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
-        """Return the same rows as before, if they were requested before."""
+        """Return a sample of rows, which is read only when it is requested first."""
         if (names, most) not in self._sampled:
             self._sampled[names, most] = super().sample(names, most)
         return self._sampled[names, most]

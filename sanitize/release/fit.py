@@ -1,4 +1,4 @@
-"""Recipes with frozen parameters, whose method `Recipe.fit` leads from a table to a release."""
+"""Recipes, which have frozen parameters; the method `Recipe.fit` makes a release from a table."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Recipe(ABC):
         check_choice("handle_unknown", self.handle_unknown, "high_risk", "error")
         if self.promise is not None and not isinstance(counts, NoisyRowCounts):
             raise InvalidParameter(
-                f"{self.promise.keyword} must count rows with noise, but got a finished distribution; fit on a table"
+                f"{self.promise.keyword} adds noise to counts of rows, but got a finished distribution; fit on a table"
             )
         table, channel = counts.table, options.channel if self.takes_channel else None
         layout.check_distinct(table)
@@ -289,7 +289,7 @@ class Recipe(ABC):
             raise InvalidParameter(f"person must be the name of a column, or {ROW!r}, got {type(self.person).__name__}")
         if not self.counts_people:
             raise InvalidParameter(
-                f"{self.estimator()} counts rows and cannot count people by person={self.person!r}. If people have "
+                f"{self.estimator()} counts rows and cannot count people with person={self.person!r}. If people have "
                 f"several rows, use sanitize.people.UnitRelease; if each row is a different person, give person={ROW!r}"
             )
         return self.person

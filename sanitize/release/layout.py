@@ -142,7 +142,7 @@ Missing = Literal["category", "error"]
 
 @dataclass
 class Columns(Mapping[str, Any]):
-    """Columns of one batch as symbols: numeric ones binned, missing values allowed or refused."""
+    """Columns of one batch as symbols: numbers are binned, and missing values are allowed or refused."""
 
     layout: Layout
     source: Mapping[str, Any]
@@ -187,7 +187,7 @@ def refuse_missing(column: ArrowColumn, name: str) -> None:
 
 @dataclass(frozen=True)
 class Layout:
-    """Roles of columns, sensitive, public and kept, and the conversion of numbers to symbols."""
+    """Roles of columns (sensitive, public, kept), and the conversion of numbers to symbols."""
 
     sensitive: tuple[str, ...]
     public: tuple[str, ...]
@@ -333,11 +333,11 @@ class CellLayout(Layout):
 
     @property
     def numeric(self) -> frozenset[str]:
-        """Names of the columns with bins, and of those that were numeric at fit."""
+        """Names of the columns with bins, and of the columns that were numeric at fit."""
         return super().numeric | self.partition.numeric
 
     def with_key(self, key: NoiseKey) -> CellLayout:
-        """Return a copy that draws the rows' classes by another key."""
+        """Return a copy that draws the rows' classes with another key."""
         return replace(self, partition=self.partition.with_key(key))
 
     def bare(self) -> CellLayout:

@@ -90,7 +90,7 @@ _DAY = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 
 @dataclass(frozen=True)
 class Coded:
-    """A column as distinct values and the code of each line; each line with a missing value has its own code."""
+    """Distinct values of a column, and the code of each line of a table; missing values share one further code."""
 
     values: pa.Array
     codes: NDArray[np.intp]
@@ -104,7 +104,7 @@ def refuse_people(columns: Mapping[str, Coded], times: NDArray[Any], names: Iter
     columns : mapping of str to Coded
         All columns that were read, including the sensitive ones.
     times : ndarray of shape (n_lines,)
-        Rows that each line stands for.
+        Number of rows that each line counts.
     names : iterable of str
         Public columns.
 
@@ -173,7 +173,7 @@ def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[An
 
 
 def may_be_people(column: Coded, times: NDArray[Any]) -> bool:
-    """Return whether each value occurs in few rows, so that other columns can show if values identify people."""
+    """Return whether a value occurs in few rows on average: other columns can then show if values identify people."""
     values, n_values = column.values, len(column.values)
     if n_values <= _FEW_VALUES or not 2 <= float(np.sum(times)) / n_values <= _MOST_ROWS_EACH:
         return False

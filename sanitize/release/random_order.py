@@ -68,7 +68,7 @@ def log_overlap(n_common: Numbers, a: Numbers, b: Numbers, n: Numbers) -> NDArra
 
 
 def log_cells(table: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logs of bounds on the chance of each count in a table of two sequences, one of them in random order."""
+    """Log of a bound on the chance of each count in the cross table of two sequences, one of them in random order."""
     return log_overlap(table, table.sum(axis=1, keepdims=True), table.sum(axis=0), table.sum())
 
 
@@ -79,7 +79,7 @@ def _log_ways(*parts: Numbers) -> Any:
 
 
 def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_rate: float) -> list[Finding]:
-    """Return the patterns of a sequence, least likely first; a random order has one with chance e^log_rate or less.
+    """Return patterns of a sequence, the least likely first; a random order has any with chance e^log_rate or less.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_
 def _block_findings(
     table: NDArray[np.int64], size: int, rows: NDArray[np.uint8], prior: NDArray[np.float64], log_rate: float
 ) -> Iterator[Finding]:
-    """Patterns in blocks of all sizes, doubling each time: small blocks of examined rows, larger blocks of all rows."""
+    """Yield patterns in blocks of doubling sizes: small blocks of the examined rows, larger blocks of all rows."""
     k, levels = len(prior), []
     small = 1 << max(_FEWEST_ROWS.bit_length() - 1, (len(rows) * k // _TABLE_CELLS).bit_length())
     fine = count(np.arange(len(rows)) // small * k + rows, -(-len(rows) // small) * k).reshape(-1, k)
@@ -127,7 +127,7 @@ def _block_findings(
 
 
 def _double_blocks(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Counts of rows by blocks of twice the size."""
+    """Add up the counts of neighbouring blocks, which makes blocks of twice the size."""
     return np.add.reduceat(blocks, np.arange(0, len(blocks), 2))
 
 
@@ -152,7 +152,7 @@ def _table_findings(
 def least_telling(
     counts: NDArray[np.int64], telling: NDArray[np.bool_], prior: NDArray[np.float64], level: float
 ) -> NDArray[np.float64]:
-    """Distribution for each line, as close to ``prior`` as the confidence intervals of revealing symbols allow."""
+    """For each row of ``counts``, the distribution nearest to ``prior`` in the confidence intervals of some symbols."""
     other_shares = np.where(telling, 0, prior)
     left = other_shares.sum(axis=1, keepdims=True)
     telling_counts = np.where(telling, counts, 0)

@@ -102,7 +102,7 @@ class FittedRelease:
         Channel from public symbols to released ones.
     report : LeakageReport
     fallback : int
-        Code of the riskiest public symbol, like which unseen symbols are released.
+        Code of the riskiest public symbol; unseen symbols are released like this symbol.
     layout : Layout
     budget : Budget
     handle_unknown : {"high_risk", "error"}
@@ -158,7 +158,7 @@ class FittedRelease:
         return dict(zip(outputs.columns, outputs.levels, strict=True))
 
     def symbol_rows(self, counts: ContingencyTable) -> NDArray[np.int64]:
-        """Number of counted rows of each input symbol of the channel; it may be 0 for grid points."""
+        """Number of counted rows with each input symbol of the channel; 0 for grid points without rows."""
         joined, inputs, counted = self.channel.inputs.union(counts.public)
         rows = np.zeros(len(joined), np.int64)
         rows[counted] = counts.seen.sum(axis=0)

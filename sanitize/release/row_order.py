@@ -108,7 +108,7 @@ class SymbolOrder:
         return symbol_keys, blocks, np.concatenate(rows)
 
     def findings(self, log_rate: float) -> list[Finding]:
-        """Return the patterns of the order; a random order has one with a chance of at most e^log_rate."""
+        """Return the patterns in the order of the rows; a random order has any with a chance of at most e^log_rate."""
         _, blocks, rows = self.assemble()
         return findings(blocks, self.size, rows, log_rate)
 
@@ -142,7 +142,7 @@ class OrderAudit:
             order.add(first, numbers, keys)
 
     def merge(self, addend: OrderAudit) -> OrderAudit:
-        """Return an audit with the counts of this audit and the other one added."""
+        """Return a new audit with the sums of the counts of this audit and another."""
         pairs = ((names, order, addend.orders[names]) for names, order in self.orders.items())
         return OrderAudit({names: SymbolOrder(own.n_rows, own.runs + other.runs) for names, own, other in pairs})
 
@@ -199,7 +199,7 @@ class NoisyOrderAudit(OrderAudit):
     def from_audit(
         cls, audit: OrderAudit, sensitive: Alphabet, place: NDArray[np.int32], noise: CountNoise, key: NoiseKey
     ) -> NoisyOrderAudit:
-        """Make a noisy test of the same rows, with sensitive symbols mapped to the declared ones."""
+        """Make a noisy test of the same rows, with sensitive symbols mapped to the declared values."""
         released, n_secrets = dict(audit.orders), noise.n_secrets
         symbol_keys, blocks, _ = released.pop(sensitive.columns).assemble()
         counts = np.zeros((n_secrets, len(blocks)), np.int64)

@@ -80,7 +80,7 @@ MANY_VALUES = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class ColumnSurvey:
-    """Survey of one column in some rows.
+    """Facts about one column: the kind of its values, and the numbers of distinct values and of rows examined.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class ColumnSurvey:
 
     @cached_property
     def step(self) -> str | None:
-        """Finest step of dates that leaves 2 to 20 units; None if there is none."""
+        """Finest calendar unit of which the dates of the column cover 2 to 20; None if there is none."""
         steps = STEPS if self.kind == "date" else ()
         return next((step for step in steps if 1 < self.n_symbols(step) <= MANY_NUMBERS), None)
 
@@ -154,7 +154,7 @@ def _read(values: pa.Array, name: str) -> tuple[Literal["number", "date", "text"
 
 
 def _round_quantiles(values: NDArray[np.float64], n_bins: int) -> list[float]:
-    """Round quantiles to a scale, and the outer ones outwards."""
+    """Return quantiles as round edges of bins; the smallest is rounded down and the largest up."""
     values = values[np.isfinite(values)]
     quantiles = np.quantile(values, np.linspace(0, 1, n_bins + 1))
     # Half the width of a typical bin, because outliers stretch only the outer bins.

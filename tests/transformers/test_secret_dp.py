@@ -202,7 +202,7 @@ def test_intervals_of_bins_are_values_and_clipped_secrets_are_not_counted():
     fitted = estimator(secret_dp=SecretDP(1.0, 1e-6), bins={"s": [0, 50, 100]}).fit(df)
     assert len(fitted._joint.sensitive) == 2
     assert not any("outside" in note for note in fitted.report_.facts.warnings)
-    with pytest.raises(ColumnError, match=r"'s' has rows with a value, or without one"):
+    with pytest.raises(ColumnError, match=r"'s' has rows with a value, or with a missing value"):
         estimator(secret_dp=SecretDP(1.0, 1e-6), bins={"s": [0, 50, 100]}).fit(df.assign(s=df["s"].where(df.index > 3)))
 
 
@@ -226,7 +226,7 @@ def test_several_columns_have_all_combinations_of_their_values():
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "yes"]})}, "'s' has rows with a value"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": VALUES, "age": [1]})}, "'age', which is not a sensitive column"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "no"]})}, "lists a value of 's' twice"),
-        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no"]})}, "takes 2 to 64 combinations of declared sensitive values"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no"]})}, "needs 2 to 64 combinations of declared sensitive values"),
     ],
 )
 def test_what_would_look_at_secrets_is_refused(settings, words):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Suggestion(Candidate):
-    """Suggested budget with its channel, and with a report that has every tried budget as a curve. Frozen.
+    """Suggested budget with its channel, and a report with a curve of all tried budgets. Frozen.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class _Trials:
         return is_met, trial.normalized_utility if is_met else -trial.leakage, -eps
 
     def suggestion(self) -> Suggestion:
-        """Suggestion of the best budget tried, with a report on all tried budgets."""
+        """Return the best budget tried, with a report on all tried budgets."""
         suggested, points = self.tried[max(self.tried, key=self.rank)], []
         tried = [self.tried[eps] for eps in sorted(self.tried)]
         # One point per budget. A design for a tighter budget is within this one too, so it is used where it keeps more.

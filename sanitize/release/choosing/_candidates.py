@@ -96,7 +96,7 @@ class Candidate:
 
     @classmethod
     def measure(cls, joint: JointDistribution, mechanism: str, channel: Channel, budget: Budget | float) -> Candidate:
-        """Measure a channel against a budget, which it must meet if it is a `Budget`."""
+        """Measure a channel against a budget; a channel that exceeds a `Budget` is refused."""
         limit = budget if isinstance(budget, Budget) else None
         report = LeakageReport.measure(joint, channel, limit, facts=ReleaseFacts(mechanism=mechanism))
         return cls(mechanism, budget, channel, report.require())
@@ -112,7 +112,7 @@ class Candidate:
         return TradeoffPoint(self.budget, self.report.measures, len(self.report.excess))
 
     def within(self, joint: JointDistribution, budget: Budget | float) -> Candidate:
-        """Return a copy with the channel measured against another budget, which it must meet."""
+        """Return a copy with the channel measured against another budget; a channel that exceeds it is refused."""
         return Candidate.measure(joint, self.mechanism, self.channel, budget)
 
     def serves(self, joint: JointDistribution, budget: Budget | float) -> bool:
@@ -179,7 +179,7 @@ class Choice:
         return self.reports[self.best]
 
     def kept(self, name: str) -> str:
-        """Share of information that a mechanism keeps, by the measure that all designs have in common."""
+        """Share of information that a mechanism keeps, as a percentage, in the measure shown to readers."""
         return percent(self.reports[name].summary[self.measure])
 
     @property
@@ -277,7 +277,7 @@ def compare(
     public: str | Sequence[str] | None = None,
     effort: float | None = None,
 ) -> Comparison:
-    """Design with every mechanism that applies, and recommend the one that keeps most within the budget.
+    """Design a channel with every mechanism that applies, and recommend the one that keeps most within the budget.
 
     Merging always fits; random responses fit lift and LDP budgets and up to some thousand combinations of public
     values. Shares that differ by less than 1/√n cannot be distinguished with n rows, so the simplest of such mechanisms
@@ -353,7 +353,7 @@ def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
 
 
 def room(report: LeakageReport) -> float:
-    """Smallest difference between shares that this many rows can show; the rounding error if shares are exact."""
+    """Smallest difference between shares of kept information that rows can show; without rows, the rounding error."""
     return 1 / math.sqrt(report.n_rows) if report.n_rows else SAME_SHARE
 
 
@@ -364,7 +364,7 @@ def most_useful(shares: Sequence[float]) -> int:
 
 
 def most_useful_so_far(shares: Sequence[float]) -> list[int]:
-    """Choose a design for each budget, the tightest first: its own, or a more useful design for a tighter budget."""
+    """Position of the design to use for each budget, the tightest first: its own design, or a better one before it."""
 
     def better(best: int, place: int) -> int:
         return place if shares[place] >= shares[best] - BUDGET else best

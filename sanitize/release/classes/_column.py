@@ -132,7 +132,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _rest(self) -> Codes:
-        """Outcome of each bin that stands for the values without an outcome of their own."""
+        """For each bin, the outcome that is written for values without an outcome of their own."""
         return np.searchsorted(self.bins, np.arange(len(self.groups)), side="right") - 1
 
     @cached_property
@@ -152,7 +152,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return self.value_groups(values)[codes]
 
     def encode_outcomes(self, column: Any) -> Codes:
-        """Outcome of each row of this column, in this table or another one; the last outcome stands for missing."""
+        """Outcome of each row of this column, in this table or another one; missing values have the last outcome."""
         values, codes = factorize(as_arrow(column, self.name), self.name)
         return np.append(self.outcomes(values), len(self.places) - 1)[codes]
 
@@ -161,13 +161,13 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return np.append(self.groups, self.n_groups - 1)[np.append(self.find_bins(values), -1)].astype(np.int32)
 
     def outcomes(self, values: pa.Array) -> Codes:
-        """Outcome that is written for each value: the value itself, or an outcome that stands for similar values."""
+        """Outcome that is written for each value: the value itself, or an outcome shared by similar values."""
         bins = self.find_bins(values)
         own, ancestor = (self._find(bins, names) for names in (values, self._pool(values)))
         return np.where(own >= 0, own, np.where(ancestor >= 0, ancestor, self._rest[bins]))
 
     def all_outcomes(self, values: pa.Array, above: Mapping[str, tuple[str, ...]]) -> list[Codes]:
-        """Outcomes of some values, then those of their ancestors, nearest first; -1 if there is none."""
+        """Outcomes of some values, then the outcomes of their ancestors, nearest first; -1 where there is none."""
         found = [self.outcomes(values)]
         if not len(self.pooled):
             return found
@@ -180,7 +180,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return found
 
     def _find(self, bins: Codes, names: pa.Array) -> Codes:
-        """Outcome in each bin that writes exactly the named value; -1 if there is none."""
+        """For each pair of a bin and a value, the outcome that writes exactly this value; -1 if there is none."""
         places, (keys, outcomes) = look_up(names, self.values), self._value_outcomes
         wanted = bins * np.int64(len(self.values)) + places
         at = np.searchsorted(keys, wanted)
@@ -188,7 +188,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _value_outcomes(self) -> tuple[NDArray[np.int64], Codes]:
-        """Number of each pair of bin and value, in ascending order, and the outcome of each pair; -1 at the end."""
+        """Ascending keys of the pairs of a bin and a value that have an outcome, and these outcomes; -1 at the end."""
         outcomes = np.flatnonzero(self.is_value & (self.places >= 0))
         keys = self.bins[outcomes] * np.int64(len(self.values)) + self.places[outcomes]
         order = np.argsort(keys)
@@ -239,7 +239,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _steps(self) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.int64]]:
-        """First multiple, number of multiples and weight for each unit and bin, shape (n_units, n_bins)."""
+        """For each unit and bin: the first multiple of the unit, the number of multiples, and the unit's weight."""
         edges, n = self.edges.to_numpy(), len(self.groups)
         kind = np.uint64 if edges.dtype == np.uint64 else np.int64
         first, spans = np.zeros((len(self.units), n), kind), np.zeros((len(self.units), n), np.uint64)
@@ -280,7 +280,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return is_cut and all(ancestor in above.get(value, ()) for value, ancestor in pairs)
 
     def may_print(self, column: ArrowColumn) -> bool:
-        """Return whether every value of a column may be written."""
+        """Return whether the model may write every value of a column."""
         values, codes = factorize(column, self.name)
         if (codes < 0).any() and not (self.places == MISSING).any():
             return False
@@ -320,7 +320,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         shares: Vector | None = None,
         lists_all: bool = False,
     ) -> Self:
-        """Learn groups of a column, up to about a given number, and the values written for each.
+        """Learn at most about ``most`` groups of a column, and the values written for each group.
 
         Parameters
         ----------
@@ -628,10 +628,11 @@ def _leave_gaps(
     units: tuple[Fraction, ...],
     spread: Vector,
 ) -> tuple[NDArray[Any], dict[Any, int]]:
-    """Edges with a bin for each gap next to a frequent value; and by gap, the bin in which its numbers are written.
+    """Add edges around each gap next to a frequent value; return all edges, and by gap where its numbers are written.
 
-    These are written in the next bin above (1) or below (-1): a gap, as between a mark of -999 or a date without end
-    and all other numbers, is then empty. The numbers next to a gap end like those at the ends of the column.
+    Numbers in a gap are written in the next bin above (1) or below (-1): a gap, as between a mark of -999 or a date
+    without end and all other numbers, is then empty. The numbers next to a gap end like those at the ends of the
+    column.
     """
     inside = (numbers >= edges[0]) & (numbers <= edges[-1])
     numbers, counts = numbers[inside], counts[inside]
@@ -662,7 +663,7 @@ def _leave_gaps(
 
 
 def _is_sparse(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest: Fraction, share: float) -> bool:
-    """Return whether numbers take far fewer values than spread-out measurements would, as codes do."""
+    """Return whether a column has so few distinct numbers that they look like codes, not measurements."""
     if finest == REAL or len(edges) < 2:
         return False
     widths = np.array([max(step_range(low, high, finest)[1], 1) for low, high in pairwise(edges)], float)

@@ -1,4 +1,4 @@
-"""Classes written for a released symbol: the row's own class as often as the class frequencies allow."""
+"""Choice of the class written for a released symbol: the row's own class as often as class frequencies allow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sanitize.release.classes._integers import apportion
 
 
 def couple_classes(joint: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the chances of each class being written for each symbol, as whole numbers that sum to `UNIT`.
+    """Return the chance that each class is written for each symbol, as whole numbers that sum to `UNIT`.
 
     Over all symbols, each class is written as often as rows have it. Under this constraint a row is written from its
     own class as often as possible; drawing from the classes behind the symbol would keep fewer rows in their class.

@@ -1,4 +1,4 @@
-"""Columns whose values are determined by another column, for all or some of its values, ignoring few exceptions.
+"""Rules by which one column determines another, for all or some of its values and with few exceptions.
 
 Husbands are men, a town lies in one region, children have no income. If fewer than ten rows of a value of the first
 column lack the usual value of the second, it is written with the usual value only: one more exception changes nothing.
@@ -114,7 +114,7 @@ def _leads(rules: dict[int, Rule], start: int, end: int) -> bool:
 
 
 def _candidates(codes: Sequence[Codes], shared: Vector) -> list[tuple[int, int]]:
-    """Pairs of columns of which the first may determine the second."""
+    """Pairs of columns; the first column of a pair may determine the second."""
     n = len(codes[0])
     sample = np.unique(np.linspace(0, n - 1, min(n, _FIRST_LOOK)).astype(np.intp)) if n else np.empty(0, np.intp)
     sample_codes = np.stack([code[sample] for code in codes], axis=1)
@@ -148,7 +148,7 @@ def column_order(n_columns: int, rules: dict[int, Rule]) -> list[int]:
 def look_up_table(
     determiner: Codes, target: Codes, strengths: Vector
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Vector]:
-    """Table of the outcomes of a determined column for each outcome of its determiner.
+    """Look-up table: the outcomes of a determined column that remain for each outcome of its determiner.
 
     Parameters
     ----------

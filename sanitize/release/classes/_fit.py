@@ -49,15 +49,15 @@ class DistinctValues:
         return cls(name, column, values, np.where(codes < 0, len(values), codes).astype(np.intp))
 
     def groups(self, column: ClassColumn) -> NDArray[np.int32]:
-        """Group of each row, by the groups of a fitted column."""
+        """Group of each row in a fitted column."""
         return column.value_groups(self.values)[self.codes]
 
     def bins(self, column: ClassColumn) -> Codes:
-        """Bin of each row in a fitted column; the last bin stands for missing."""
+        """Bin of each row in a fitted column; missing values have the last bin."""
         return np.append(column.find_bins(self.values), len(column.groups))[self.codes]
 
     def outcomes(self, column: ClassColumn) -> Codes:
-        """Outcome of each row in a fitted column; the last outcome stands for missing."""
+        """Outcome of each row in a fitted column; missing values have the last outcome."""
         return np.append(column.outcomes(self.values), len(column.places) - 1)[self.codes]
 
 
@@ -93,7 +93,7 @@ class FittedColumns:
         shares: Vector,
         rows_are_people: bool = False,
     ) -> FittedColumns:
-        """Learn up to about a given number of groups for each column; the key decides where groups are cut."""
+        """Learn at most about ``most`` groups for each column; the random ``shares`` decide where groups are cut."""
         distinct = [DistinctValues.from_column(name, column) for name, column in arrows.items()]
         counts = [np.bincount(entry.codes, minlength=len(entry.values) + 1) for entry in distinct]
         if not rows_are_people:
@@ -159,11 +159,14 @@ class FittedColumns:
 
     @cached_property
     def order(self) -> list[int]:
-        """Columns in the order in which they are drawn, after the kept ones."""
+        """Columns in the order in which they are drawn; kept columns, which are not drawn, come first."""
         return sorted(column_order(len(self.columns), self.rules), key=lambda place: place not in self.kept)
 
     def look_up(self, place: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], Vector]:
-        """Return a column's determiner, and by its values the outcomes that remain: starts, outcomes and shares."""
+        """Return the column that determines a column, and the outcomes that remain for each outcome of the former.
+
+        The outcomes are lists, one after another: their starts, the outcomes, and the outcomes' shares.
+        """
         rule = self.rules[place]
         inputs, target = self.distinct[rule.determiner], self.distinct[place]
         determiner, column = self.columns[rule.determiner], self.columns[place]
@@ -184,7 +187,7 @@ class FittedColumns:
 
 
 def count_pairs(rows: csr_array, weights: Vector | None = None) -> Vector:
-    """Count, or weigh, the rows of each pair of groups."""
+    """Count the rows of each pair of groups, or add up their weights if weights are given."""
     weighted = rows if weights is None else rows.multiply(weights[:, None]).tocsr()
     return np.asarray((rows.T.tocsr() @ weighted).toarray())
 

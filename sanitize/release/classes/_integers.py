@@ -45,7 +45,7 @@ def to_fixed_point(logs: NDArray[Any]) -> NDArray[np.int32]:
 
 
 def powers_of_two(logs: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Weights from the logarithms in each row, scaled to a largest weight of 2**24."""
+    """Convert logarithms to weights; in each row, the largest weight is 2**24."""
     below = logs.max(axis=1, keepdims=True) - logs
     return np.asarray(_POWERS[below & (STEPS - 1)] >> np.minimum(below >> (STEPS.bit_length() - 1), 63))
 
@@ -62,7 +62,7 @@ def draw_below(totals: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[
 
 
 def draw_states(weights: NDArray[np.int64], words: NDArray[np.uint64]) -> Codes:
-    """Draw a state for each row by the row's weights, from 32-bit words."""
+    """Draw a state for each row according to the row's weights, from 32-bit words."""
     totals = np.cumsum(weights, axis=1)
     drawn = draw_below(totals[:, -1], words)
     return np.asarray((totals <= drawn[:, None]).sum(axis=1), np.intp)
@@ -71,7 +71,7 @@ def draw_states(weights: NDArray[np.int64], words: NDArray[np.uint64]) -> Codes:
 def draw_listed(
     cumulative: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], words: NDArray[np.uint64]
 ) -> Codes:
-    """Draw a position from ``first`` to before ``last`` for each row, by weights given as their running total.
+    """Draw a position from ``first`` to before ``last`` for each row, with weights given as a running total.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def draw_listed(
 
 
 def whole_weights(shares: Vector, first: Codes, most: int = 1 << _BITS) -> NDArray[np.int64]:
-    """Weights of listed outcomes, distribution by distribution, as whole numbers that sum to about ``most``."""
+    """Convert the shares of outcomes to whole numbers that sum to about ``most`` in each distribution."""
     totals = np.add.reduceat(shares, first[:-1])
     sizes = np.diff(first)
     whole = np.rint(shares / np.repeat(np.where(totals > 0, totals, 1), sizes) * most).astype(np.int64)

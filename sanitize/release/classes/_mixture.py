@@ -144,14 +144,14 @@ class Mixture:
 
 
 def indicators(codes: NDArray[np.int32], sizes: Sequence[int]) -> csr_array:
-    """Indicator columns of the groups of each column."""
+    """Indicator matrix of rows and groups, with the groups of one column after another."""
     n, width = codes.shape
     places = (codes + np.cumsum([0, *sizes[:-1]]).astype(np.int32)).astype(np.int32)
     return csr_array((np.ones(n * width), places.ravel(), np.arange(n + 1) * width), shape=(n, int(sum(sizes))))
 
 
 def _powers(margin: Vector, first: Codes, evenness: float) -> Vector:
-    """Exponent of each column in the membership of classes, for each of its groups."""
+    """Exponents with which columns of higher entropy count less in memberships; one for each group of a column."""
     entropies = np.maximum(-np.add.reduceat(margin * np.log(margin), first[:-1]), _LEAST_ENTROPY)
     powers = entropies**-evenness
     powers *= entropies.sum() / (powers * entropies).sum()

@@ -1,4 +1,4 @@
-"""Latent classes of rows of public columns, and generated rows of each class."""
+"""Model of rows with latent classes: the chance of each class given a row, and rows generated from classes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class LookUp(Declared, frozen=True, eq=False, dict=True):
 
 
 class Writer(Declared, frozen=True, eq=False):
-    """Rule to draw the group of one column, given the class and the groups of earlier columns.
+    """Rule for drawing a row's group in one column, given its class and its groups in earlier columns.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Writer(Declared, frozen=True, eq=False):
             require((logs >= LEAST_LOG).all() and (logs <= -LEAST_LOG).all())
 
     def check_refinement(self, n_bins: int) -> None:
-        """Refuse a refinement whose size does not match the bins of the earlier column, with one for missing values."""
+        """Refuse a refinement whose size does not match the bins of the earlier column and its missing values."""
         assert self.refinement is not None
         first, outcomes, n_groups = self.refinement.first, self.refinement.outcomes, self.column.n_groups
         require(len(first) == (n_bins + 1) * n_groups + 1)
@@ -304,7 +304,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         return 0.5 + (learned - 0.5) * n_learned / max(self.n_rows, 1)
 
     def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
-        """Return the chances of classes given each row, as whole numbers that sum to `UNIT`, shape (n, n_classes).
+        """Return the chance of each class given each row, as whole numbers that sum to `UNIT`, shape (n, n_classes).
 
         They are the squared memberships of the mixture, scaled to sum to one: a class then reveals more of its row.
         """
@@ -386,7 +386,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         return {name: columns[name] for name in self.names}
 
     def _even_words(self, number: int, words: RandomWords, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Random 32-bit words of a column: Sobol points by position [Sobol], shifted by one word per block of rows."""
+        """Random 32-bit words for a column: Sobol points [Sobol] in row order, shifted at random in each block."""
         blocks, within = np.divmod(positions, _NET)
         each, block = np.unique(blocks, return_inverse=True)
         moved = words.words_at(_COLUMN_LANE + _LANES * number + 3, each)[block]
@@ -431,7 +431,7 @@ def _writers(
 
 
 def _fade_missing(base: NDArray[np.int32], slopes: Sequence[NDArray[np.int32]], n_missing: int) -> None:
-    """Lower the chance of missing values to that of a value with as few rows; to 0 if at most ten rows are missing."""
+    """Make missing values as rare as a value with as few rows would be: absent if at most ten rows are missing."""
     share = float(threshold_counts(np.array([n_missing]))[0]) / max(n_missing, 1)
     if share == 0:
         base[:, -1] = LEAST_LOG
@@ -469,7 +469,7 @@ def _designs(
 
 
 def _weighted_pairs(fitted: FittedColumns, variables: Sequence[Variable], weights: Vector) -> Vector:
-    """Total weight of rows for each pair of groups of a constant, the class and the columns."""
+    """Total weight of the rows with each pair of indicators: a constant, the classes, and the groups of all columns."""
     if len(weights) < len(fitted.codes) or (weights != 1).any():
         return count_pairs(with_constant(variables), weights)
     of_class, of_all = with_constant(variables[:1]), with_constant(variables)
@@ -478,7 +478,7 @@ def _weighted_pairs(fitted: FittedColumns, variables: Sequence[Variable], weight
 
 
 def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
-    """Look-up table of a column by its determiner, if it has one."""
+    """Look-up table of a column for the column that determines it; None if no column does."""
     if place not in fitted.rules:
         return None
     determiner, first, outcomes, shares = fitted.look_up(place)
@@ -486,7 +486,7 @@ def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
 
 
 def _refinement(fitted: FittedColumns, place: int, near: Sequence[int]) -> tuple[LookUp | None, float]:
-    """Return the outcomes of a numeric column by the bin of a column in ``near``, if any, and the parameter count."""
+    """Return the outcomes of a numeric column for each bin of a column in ``near``, and the number of parameters."""
     if (nearest := fitted.nearest_number(place, near)) is None:
         return None, 0.0
     shares, first, n_degrees = fitted.refine(place, nearest)
@@ -519,7 +519,7 @@ def _draw_classes(memberships: Vector, words: RandomWords) -> NDArray[np.int32]:
 
 
 def draw_edge_shares(words: RandomWords, n_columns: int) -> Vector:
-    """Draw the places between rows at which the edges of each column lie, shape (n_columns, N_SHARES)."""
+    """Draw uniform numbers that move the edges of each column by some rows, shape (n_columns, N_SHARES)."""
     return _uniform(words, 4, n_columns * N_SHARES).reshape(-1, N_SHARES)
 
 
@@ -539,7 +539,7 @@ def _n_classes(n_rows: int, *, is_certified: bool) -> int:
 
 
 def _n_degrees(n_learned: int, n_rows: int) -> float:
-    """Effective number of parameters of the regressions for this number of rows, of which some are learned from.
+    """Effective number of parameters for the regressions, given the numbers of learned rows and of all rows.
 
     Some 2,000 rows hide weak relations in noise: they get more parameters, though attackers then recognize rows a
     little more often. Fewer rows would spend them on noise. Rows that are not learned from hide the others.

@@ -75,7 +75,7 @@ def from_numbers(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
 
 
 def candidate_units(dtype: pa.DataType) -> tuple[Fraction, ...]:
-    """Units of which values of a type may be multiples, the largest first."""
+    """Units that may divide the values of a type, the largest first."""
     types = pa.types
     if types.is_date32(dtype):
         return (Fraction(1),)
@@ -96,7 +96,7 @@ def candidate_units(dtype: pa.DataType) -> tuple[Fraction, ...]:
 def coarsest_units(numbers: NDArray[Any], units: tuple[Fraction, ...], *, single: bool) -> NDArray[np.int64]:
     """Index of the largest unit that divides each number; the number of units if none does.
 
-    A number of which no double says that much is a multiple of none: it decides about no other number.
+    A number so large that doubles cannot show whether a unit divides it counts as no multiple of this unit.
     """
     places = np.full(len(numbers), len(units))
     for place in reversed(range(len(units))):

@@ -32,8 +32,8 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
     """Draw a latent class for each row, reproducibly for the same rows in the same order; generate rows of classes.
 
     S - X - class is a Markov chain, so a bound certified for classes holds for whole rows. A batch of rows draws its
-    classes by a digest of all its rows in order. So the same batch always draws the same classes, because a second draw
-    would reveal more of the rows, and another batch draws others.
+    classes from a digest of all its rows in order. So the same batch always draws the same classes, because a second
+    draw would reveal more of the rows, and another batch draws others.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
 
     @classmethod
     def from_model(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any] | None) -> Self:
-        """Partition into all classes of a model; without the table of the fit, draws depend on row numbers only."""
+        """Make a partition into all classes of a model; without the fitted table, draws depend on row numbers only."""
         digest = None if table is None else _digest(_groups(model, table))
         return cls(model, np.arange(model.n_classes), key.key.hex(), digest)
 
@@ -70,7 +70,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         return self.__replace__(classes=self.classes[~cells])
 
     def with_key(self, key: NoiseKey) -> Self:
-        """Return a copy that draws classes by another key."""
+        """Return a copy that draws classes with another key."""
         return self.__replace__(key=key.key.hex())
 
     @property
@@ -104,7 +104,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         return NoiseKey(bytes.fromhex(self.key))
 
     def encode(self, table: Mapping[str, Any]) -> list[NDArray[np.int32]]:
-        """Group of each row in each column, which `assign` accepts in order not to compute the groups again."""
+        """Group of each row in each column; pass the groups to `assign`, which then need not compute them again."""
         return _groups(self.model, table)
 
     def assign(

@@ -1,4 +1,4 @@
-"""Multinomial regression of the group of a column on groups of others, shrunk towards its margin."""
+"""Multinomial regression of a column's group on the groups of other columns, shrunk towards the column's margin."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROUNDS = 16
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """Groups of the rows in one column, and the position of each group along the column.
+    """Group of each row in one column, and the rank of each group if the column is ordered.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Variable:
 
     @property
     def basis(self) -> Vector:
-        """Contrasts with equal penalty, shape (n_groups, n_contrasts)."""
+        """Contrasts of the groups, scaled so that the same penalty suits all, shape (n_groups, n_contrasts)."""
         return np.hstack([np.eye(self.n_groups), self.scores * np.sqrt(_TRENDS)[: self.scores.shape[1]]])
 
 
@@ -114,7 +114,7 @@ class Design:
 
     @property
     def information(self) -> Vector:
-        """Approximate information in each direction."""
+        """Approximate Fisher information about the coefficient in each direction."""
         return np.maximum(np.outer(self.left[0], self.right[0]), 0.0)
 
     def degrees(self, penalty: float) -> float:
@@ -126,7 +126,7 @@ class Design:
         return float(((self.information / (self.information + penalty)) ** 2).sum())
 
     def fit(self, penalty: float) -> Vector:
-        """Terms that the constant and each regressor's groups add to logits, shape (1 + sum of n_groups, n_groups)."""
+        """Fit the terms that a constant and regressors' groups add to logits, shape (1 + sum of n_groups, n_groups)."""
         scale = 1 / np.sqrt(self.information + penalty)
         turn, back = self.basis @ self.left[1], self.output.basis @ self.right[1]
         transposed, rows = self.rows.T.tocsr(), np.arange(len(self.output.codes))
@@ -179,7 +179,7 @@ def find_penalty(designs: Sequence[Design], degrees: float) -> float:
 
 
 def with_constant(variables: Sequence[Variable]) -> csr_array:
-    """Indicators of the groups of variables, preceded by a constant."""
+    """Indicator matrix of the groups of variables, with a constant in the first column."""
     n = len(variables[0].codes)
     codes = np.stack([np.zeros(n, np.int32), *(variable.codes.astype(np.int32) for variable in variables)], axis=1)
     return indicators(codes, [1, *(variable.n_groups for variable in variables)])

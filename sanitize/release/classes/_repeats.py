@@ -1,4 +1,4 @@
-"""Number of people behind the rows of a value, estimated without an identifier of people.
+"""Estimate of how many people the rows with a value belong to, without an identifier of people.
 
 Rows of one person agree on facts about the person, such as age or salary. So rows of a value count once if they agree
 on one or two other columns on which two rows of a value hardly ever agree. One more row adds at most one to a count.
@@ -27,7 +27,7 @@ _PLACES = 32
 
 
 def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """Lower estimate of the number of people behind each value, from columns as codes of their values.
+    """Lower estimate of how many people the rows with each value belong to; columns are codes of their values.
 
     Examples
     --------

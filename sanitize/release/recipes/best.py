@@ -45,7 +45,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     @property
     def numbers(self) -> Numbers:
-        """Columns to read as numbers: those that latent classes cut, if a CSV file has only numbers in them."""
+        """Columns to read as numbers: columns that latent classes use, if a CSV file has only numbers in them."""
         return self._recipe("latent class release").numbers
 
     def specification(self) -> Specification:
@@ -59,7 +59,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return recipe
 
     def fit(self, table: TableSource, options: FitOptions = PLAIN, roles: Layout | None = None) -> FittedRelease:
-        """Design with all mechanisms that apply and use the best; latent classes take part if there are enough rows."""
+        """Design with all mechanisms that apply, and use the best; latent classes need a least number of rows."""
         self.check(table, options.order)
         with table.naming_absent():
             layout = self.roles(table) if roles is None else roles
@@ -144,7 +144,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 def _with_columns(
     fitted: FittedRelease, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
 ) -> FittedRelease:
-    """Return the release of tuples with the figures of latent classes: by column or relation, and lost values."""
+    """Return a release of tuples with the figures of latent classes: by column, by relation, and for lost values."""
     lines = [column_utilities(rows, fitted.channel)[1]]
     if never:
         lines.append(Measure(PRINTED, "rows with values that may be released", "1", "exact", 1.0, 1 - never))

@@ -1,4 +1,4 @@
-"""Latent classes and their fitted table, with its counts, during the design of a channel."""
+"""Latent classes with the table to which they were fitted, during the design of a channel."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ class FittedClasses(CellLayout):
 
     @cached_property
     def profiles(self) -> Profiles:
-        """Counts of the groups of values of each column in each class, over the rows on which classes were fitted."""
+        """For each class, the counts of each column's groups of values, over the rows to which classes were fitted."""
         return self.profiles_of(self.read)
 
     def profiles_of(self, names: Collection[str]) -> Profiles:
-        """Counts of the groups of values of some columns in each class; see `profiles`."""
+        """Return the profiles of some columns; see `profiles`."""
         tables = [table.toarray() for name, table in self.column_counts(self.fitted) if name in names]
         starts = np.cumsum([0, *(len(table) for table in tables[:-1])])
         shares = [table.sum(axis=1) / table.sum() for table in tables]
@@ -97,7 +97,7 @@ class FittedClasses(CellLayout):
 
     @property
     def members(self) -> Mask:
-        """Mask of the classes below each node of a dendrogram of similar classes, shape (n_nodes, n_classes)."""
+        """Classes below each node of a dendrogram that joins similar classes, as a mask (n_nodes, n_classes)."""
         k = self.partition.n_cells
         masks = list(np.eye(k, dtype=bool))
         if k > 1:
@@ -121,7 +121,7 @@ class FittedClasses(CellLayout):
         return tuple(entries)
 
     def pair_relations(self, p_y: Vector, decode: Callable[..., Mapping[str, Any]]) -> tuple[Relation, ...]:
-        """Return the strength of each relation in rows generated from a seed; see `pair_relations`.
+        """Return how strong each relation between two columns is in the table and in rows generated from a seed.
 
         These rows are never released. ``p_y`` has the frequency of each symbol, and ``decode`` generates its rows.
         """

@@ -1,4 +1,4 @@
-"""Recipe of a Gaussian channel: numeric columns with declared bounds."""
+"""Recipe that adds Gaussian noise to numeric columns with declared bounds."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         return Specification("Gaussian channel", _Noise(budget.nats, self.reach, self.method), budget, prints=False)
 
     def roles(self, table: TableSource) -> Layout:
-        """Roles of the columns, with the public ones on their grids."""
+        """Return the roles of the columns, with a grid of values for each public column."""
         layout = super().roles(table)
         binned = sorted(set(layout.bins) & set(layout.public))
         if binned:

@@ -138,7 +138,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         return ""
 
     def roles(self, table: TableSource) -> Layout:
-        """Roles of the columns: those of the parts in order, then the kept ones."""
+        """Roles of the columns: first the columns of each part, in order, then the kept columns."""
         head = table.head
         require_columns(head, self.sensitive, *(part.public for _, part in self.parts), self.keep)
         sensitive = self.sensitive_names(table)
@@ -184,7 +184,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
     def resolve(
         self, spec: Specification, layout: Layout, counts: RowCounts, channel: Channel | None
     ) -> tuple[Specification, Layout]:
-        """Design every part given the others, and return the plan with the joint columns."""
+        """Design every part given the others; return the specification with the joint plan, and the layout."""
         assert isinstance(layout, JointLayout)
         if channel is not None:
             return replace(spec, facts=ReleaseFacts(kept=layout.keep)), layout
@@ -214,8 +214,8 @@ def _check_names(names: Sequence[str], parameters: set[str]) -> None:
             raise InvalidParameter(f"two parts have the name {name!r}; rename one of them")
         if name in parameters or "__" in name:
             raise InvalidParameter(
-                f"a part cannot have the name {name!r}, a parameter of JointRelease or a name with two underscores in "
-                "a row; rename the part"
+                f"a part cannot have the name {name!r}: it must not be a parameter of JointRelease or contain '__'; "
+                "rename the part"
             )
 
 
@@ -226,5 +226,7 @@ def _check_weights(weights: Any, names: set[str]) -> None:
         raise InvalidParameter(f"weights must map names of parts to numbers, got {type(weights).__name__}")
     for name, weight in weights.items():
         if name not in names:
-            raise InvalidParameter(f"weights must name parts without a budget of their own, got {name!r}")
+            raise InvalidParameter(
+                f"weights must name parts without a budget of their own, got {name!r}; leave this name out"
+            )
         check_number(f"weights[{name!r}]", weight, "be a finite number > 0", lambda value: 0 < value < math.inf)

@@ -34,7 +34,7 @@ class JointPart:
     Attributes
     ----------
     column : str
-        Name of its symbols among those of all releases.
+        Name of the column with the symbols of this release.
     stages : tuple of Stage
         Channel from the number of a symbol to the drawn symbol; empty if the symbol itself is released.
     """
@@ -70,7 +70,7 @@ def side_by_side(public: Alphabet, releases: Sequence[JointPart]) -> Channel:
 
 @dataclass(frozen=True)
 class JointLayout(Layout):
-    """Roles of the columns of a joint release: those of its parts in order, then the kept ones.
+    """Roles of the columns of a joint release: first the columns of each part, in order, then the kept columns.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class JointLayout(Layout):
 
     @property
     def groups(self) -> list[tuple[str, ...]]:
-        """Columns of each part, then the kept ones if there are any."""
+        """Columns of each part, then the kept columns if there are any."""
         return [part.public for part in self.parts.values()] + ([self.keep] if self.keep else [])
 
     def check_distinct(self, table: ContingencyTable) -> None:
@@ -125,7 +125,7 @@ class JointPlan:
     def design(
         cls, layout: JointLayout, parts: Parts, counts: ContingencyTable, budget: Budget, weights: Mapping[str, float]
     ) -> JointPlan:
-        """Design every part: first those with their own budget, then the others in turns.
+        """Design every part: first the parts with a budget of their own, then the others in turns.
 
         Raises
         ------
@@ -185,8 +185,8 @@ def _part_lines(
         spec = (part if has_budget else part.with_changes(budget=LiftBudget.symmetric(0.0))).specification()
         if spec.smoothing:
             warnings.append(
-                f"part {name!r} was designed with smoothing {spec.smoothing:g}, a prior and not data; the "
-                "verdict is about the raw frequencies"
+                f"part {name!r} was designed with smoothing={spec.smoothing:g}, a prior and not data; the verdict is "
+                "for the raw frequencies"
             )
         report = LeakageReport.measure(table.to_joint(), channels[name])
         lines.append(PartLeakage.from_summary(name, layout.parts[name].public, spec.name, report.summary))

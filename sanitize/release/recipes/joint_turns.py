@@ -36,7 +36,7 @@ _TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000  # effort per turn, in sets of symb
 
 
 def sum_columns(cells: NDArray[Any], places: NDArray[Any], n: int) -> NDArray[Any]:
-    """Sum columns of cells by group, shape (n_s, n)."""
+    """Sum the columns of an array by group; return an array of shape (n_s, n)."""
     sums = np.stack([np.bincount(places, weights=row, minlength=n) for row in cells])
     return sums if np.issubdtype(cells.dtype, np.floating) else np.rint(sums).astype(cells.dtype)
 
@@ -70,7 +70,7 @@ class GivenDistribution:
         return cls(distribution.pmf[:, rows], Tuples(tuples.codes[rows], tuples.sizes), settled)
 
     def cells(self, part: int, merged: Mapping[int, Channel]) -> NDArray[np.float64]:
-        """Joint P(s, b, x) of an open part and the other released symbols b, shape (n_s, n_b, n_x).
+        """Joint distribution P(s, b, x) of S, the released symbols b of other parts, and the symbols x of an open part.
 
         ``merged`` has the deterministic channels of further parts, which b includes in addition to the settled ones.
         """
@@ -203,7 +203,7 @@ def design_in_turns(
 
 
 def _least_share(current: GivenDistribution, budget: Budget) -> float:
-    """Smallest share of the budget that the released parts meet, to six digits; 1 if no smaller share is enough."""
+    """Smallest share of the budget within which the released parts are, to six digits; 1 if there is no smaller one."""
     before, places = current.tuples.select(sorted(current.settled))
     pmf = sum_columns(current.pmf, places, len(before))
     distribution = JointDistribution(

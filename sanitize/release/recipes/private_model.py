@@ -49,7 +49,7 @@ _OWN, _PARTS, _MANY = 100, 25, 1000
 
 
 class Look(Protocol):
-    """Noisy access to counts and scores of the rows, where each look uses a share of one privacy level."""
+    """Noisy access to counts and scores of the rows; each look uses a share of one privacy level."""
 
     def __call__(self, counts: NDArray[np.int64], share: Fraction) -> NDArray[np.int64]:
         """Return counts with noise; one row more or less may change one count by 1."""
@@ -188,7 +188,7 @@ class PrivateModel:
         return LatentClassModel((*table,), (*writers,), np.zeros(1, np.int32), 0, n_rows, settled=True, is_even=True)
 
     def draw(self, n: int, key: NoiseKey) -> list[Codes]:
-        """Draw rows, as levels in each column."""
+        """Draw ``n`` rows; return, for each column, the level of each row."""
         columns: list[Codes] = [np.zeros(n, np.intp)] * len(self.order)
         for number, parent, chances in zip(self.order, self.parents, self.chances, strict=True):
             words, width = key.words_at(number, np.arange(n)) >> _HALF, chances.shape[1]
@@ -198,7 +198,7 @@ class PrivateModel:
 
 
 def _to_whole_numbers(chances: Vector) -> NDArray[np.int64]:
-    """Convert the chances of each line to whole numbers that sum to about 2**26; no line becomes all 0."""
+    """Convert each row of chances to whole numbers that sum to about 2**26; no row becomes all 0."""
     result = np.rint(chances * WHOLE).astype(np.int64)
     result[~result.any(axis=1)] = 1
     return result
@@ -222,7 +222,7 @@ def _level_counts(noisy: NDArray[np.int64], in_order: bool, clear: float, n: int
 
 
 def _nearest_pairs(noisy: NDArray[np.int64], parent: Vector, child: Vector) -> Vector:
-    """Find pair distributions close to noisy counts, with given margins, by mirror descent from independence."""
+    """Find pair counts close to noisy counts, with given margins, by mirror descent from independence."""
     n = parent.sum()
     pairs = np.outer(parent, child) / n
     for _ in range(_STEPS):

@@ -72,8 +72,8 @@ class DPGuarantee(ABC):
     def look_at_order(
         self, order: OrderAudit, counts: ContingencyTable, secrets: Alphabet, key: NoiseKey
     ) -> tuple[DPGuarantee, OrderAudit]:
-        """Return the guarantee that remains after a look at the order of rows, and the noisy result of this look."""
-        raise InvalidParameter(f"{self.keyword} cannot keep the order of rows; use rows='shuffle'")
+        """Spend a part of ε on a noisy test of the order of rows; return the guarantee that remains, and the test."""
+        raise InvalidParameter(f"rows='keep' looks at every sensitive value: with {self.keyword}, use rows='shuffle'")
 
     @abstractmethod
     def section(self, report: LeakageReport, layout: Any) -> Section:
@@ -115,7 +115,7 @@ class DPGuarantee(ABC):
         if not 2 <= n <= MOST_SECRETS:
             what = "combinations of declared sensitive values"
             raise InvalidParameter(
-                f"{self.keyword} takes 2 to {MOST_SECRETS} {what}, got {n}; declare {'more' if n < 2 else 'fewer'}"
+                f"{self.keyword} needs 2 to {MOST_SECRETS} {what}, got {n}; declare {'more' if n < 2 else 'fewer'}"
             )
         return self.alphabet(layout, layout.sensitive)
 
@@ -141,8 +141,8 @@ class DPGuarantee(ABC):
     def declaration_error(self, name: str) -> ColumnError:
         """Error for a row with an undeclared value, which names the column and no value."""
         return ColumnError(
-            f"column {name!r} has rows with a value, or without one, that {self.keyword} does not declare; declare all "
-            "values that may occur, and None if values may be missing",
+            f"column {name!r} has rows with a value, or with a missing value, that {self.keyword} does not declare; "
+            "declare all values that may occur, and None if values may be missing",
             name,
         )
 
@@ -176,7 +176,9 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             )
     bins = settings["bins"] or {}
     if not isinstance(bins, Mapping) or any(isinstance(edges, (str, LearnedEdges)) for edges in bins.values()):
-        raise InvalidParameter(f"bins must have edges with {name}, because steps and learned edges look at the rows")
+        raise InvalidParameter(
+            f"with {name}, bins must have edges, because calendar units and learned edges depend on the rows"
+        )
     noise_key(settings["random_state"], name)
 
 
@@ -193,7 +195,7 @@ def check_order(order: str, name: str) -> None:
 
 
 def noise_key(source: Randomness, name: str) -> NoiseKey:
-    """Key for the noise on counts: the user's, a random one, or one from a seed."""
+    """Key for the noise on counts: the user's key, a random key, or a key from a seed."""
     words = random_words(source)
     if isinstance(words, NoiseKey):
         return words
@@ -230,7 +232,7 @@ def with_promise(release: FittedRelease, promise: DPGuarantee, layout: Any) -> F
 
 
 def _spread_section(release: FittedRelease) -> Section:
-    """Section for the owner on how far lifts of these rows may be from those of the noisy counts."""
+    """Section for the owner on how far lifts of these rows may be from lifts of the noisy counts."""
     words = (
         "The limit holds for counts with noise. A lift of these rows may be this many times that of the noisy counts, "
         "for the released value of which least is certain, at two standard deviations of the noise."
@@ -250,7 +252,7 @@ def _spread_section(release: FittedRelease) -> Section:
 
 @dataclass(frozen=True)
 class NoisyRowCounts(RowCounts):
-    """Noisy counts of rows, used in place of the exact ones by every design and report.
+    """Noisy counts of rows, which every design and report uses in place of the exact counts.
 
     Attributes
     ----------
@@ -273,7 +275,7 @@ class NoisyRowCounts(RowCounts):
 def add_noise(
     layout: Layout, counts: RowCounts, promise: DPGuarantee, source: Randomness, min_count: int = 0
 ) -> NoisyRowCounts:
-    """Return noisy counts in place of exact ones, without the number of clipped sensitive values.
+    """Return noisy counts in place of the exact counts, without the number of clipped sensitive values.
 
     Public symbols with fewer than ``min_count`` rows share one cell, which gets noise as a whole. A ledger records the
     fit before any result is visible.
@@ -312,7 +314,7 @@ def add_noise(
 def _pool_noise(
     promise: DPGuarantee, exact: ContingencyTable, secrets: Alphabet, key: NoiseKey, min_count: int
 ) -> tuple[NoisyCounts, NDArray[np.float64]]:
-    """Return noisy counts of (sensitive value, symbol), rare symbols pooled, and each symbol's share of its pool."""
+    """Return noisy counts of (sensitive value, symbol) with rare symbols pooled, and the symbols' shares of pools."""
     if exact.rows is not None or exact.row_counts is not None:
         raise InvalidParameter(f"{promise.keyword} requires that each row is one person: leave weights out")
     counts = np.zeros((len(secrets), len(exact.public)), np.int64)

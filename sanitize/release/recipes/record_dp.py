@@ -1,4 +1,4 @@
-"""Differential privacy of whole rows, by rows from a private model, and the report sentences about it."""
+"""Differential privacy of whole rows, with rows from a private model, and the report sentences about it."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ class RecordDP(DPGuarantee):
         return PrivateModel.learn(codes, sizes, ordered, of_model, look, noisy_counts, n_alone), alphabets
 
     def look(self, key: NoiseKey, *, finds_values: bool = False) -> Looks:
-        """Make noisy access to the rows, with the level ε or, with δ, with the ρ that implies (ε, δ).
+        """Make noisy access to the rows at the level ε or, if δ is positive, at the level ρ that implies (ε, δ).
 
         To find values, half of δ is left for the threshold on their counts.
         """
@@ -253,7 +253,7 @@ class RecordDP(DPGuarantee):
     def model_rows(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
     ) -> tuple[dict[str, pa.Array], Callable[..., LatentClassModel]]:
-        """Learn a private model of the chosen rows; return as many drawn rows, and a function that makes classes."""
+        """Learn a private model of chosen rows; return drawn rows, as many as the table has, and a maker of classes."""
         model, alphabets = self.learn_model(layout, source, chosen, key)
         drawn = model.draw(len(chosen), key.derive("rows of the model"))
         rows = {
@@ -279,7 +279,7 @@ class Looks:
         return counts + self.noise(share).draw(self._next_key(counts), counts.size).reshape(counts.shape)
 
     def choose(self, scores: NDArray[np.int64], share: Fraction) -> int:
-        """Choose the position of a high score by the exponential mechanism; one row changes each score by at most 1."""
+        """Choose a high score with the exponential mechanism, by position; one row changes each score by at most 1."""
         rate = share * self._eps / 2
         if self._rho is not None:
             rate = Fraction(floor(_FINE * (2 * float(share) * self._rho) ** 0.5), _FINE)
@@ -307,7 +307,7 @@ class Looks:
 def _find_values(
     column: ArrowColumn, name: str, share: Fraction, delta: float, look: Looks
 ) -> tuple[Alphabet, NDArray[np.int64]]:
-    """Return values with noisy counts above a threshold, then None, and their noisy counts.
+    """Return the values with a noisy count above a threshold and a final None, as an alphabet, and their counts.
 
     A value of a single row passes the threshold with probability δ. None counts all other rows, by their public total.
 

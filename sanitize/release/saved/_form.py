@@ -32,7 +32,7 @@ _Delta = Annotated[float, field_note("a delta above 0 and at most 1", gt=0, le=1
 
 
 def own_budget(budget: object) -> Budget:
-    """Return the budget; refuse a class of the user's, which its name and numbers do not fully describe.
+    """Return the budget; refuse a budget class of the user, which a name and numbers do not fully describe.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class SavedForm(Declared, frozen=True, eq=False):
 
 
 def check_fit(layout: Layout, channel: Channel, output: str) -> None:
-    """Refuse parts that do not fit together."""
+    """Refuse a saved release in which the layout, the channel and the kind of output do not fit together."""
     classes = layout_classes(layout)
     if (output == "model") is (classes is None):
         raise damage_error("it has latent classes but does not generate rows, or the reverse")

@@ -323,7 +323,7 @@ class AppendedReport:
         return {**self.saved.summary, "ok": self.ok, "kept": self.kept, "distribution": DISTRIBUTION}
 
     def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
-        """Return the report as plain values; the public report contains declared facts only, like that of the fit."""
+        """Return the report as plain values; the public report contains only what its owner declared."""
         state = json.loads(self.saved.to_json())
         document = {
             "schema": "sanitize/appended-report",
