@@ -143,7 +143,7 @@ def mask_values(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
 
 
 def places_in(column: pa.DictionaryArray, name: str) -> NDArray[Any]:
-    """Index of each row in a dictionary; for a missing value, the length of the dictionary."""
+    """Index of each row's value in the dictionary; for a missing value, the length of the dictionary."""
     _check_indices(column, name)
     indices = column.indices
     if indices.null_count:
@@ -271,7 +271,7 @@ def _kind(dtype: pa.DataType) -> str:
 
 
 def comparable(values: pa.Array) -> list[Any]:
-    """Convert values of one kind to Python values with the same equality, and with hashes that agree with it."""
+    """Convert values of one kind to Python values that are equal, and hash equally, if the values are equal."""
     types = pa.types
     if types.is_date(values.type):
         return values.cast(pa.date64()).cast(pa.int64()).to_pylist()
@@ -296,5 +296,5 @@ def concat_values(values: pa.Array, fresh: pa.Array, name: str) -> pa.Array:
             if comparable(joined) == [*comparable(values), *comparable(fresh)]:
                 return joined
     raise ColumnError(
-        f"column {name!r} has values of type {values.type} and of type {fresh.type}; convert all to one", name
+        f"column {name!r} has values of type {values.type} and of type {fresh.type}; convert all to one type", name
     )

@@ -61,7 +61,7 @@ class Table(Mapping[str, Any]):
         if kind is None:
             raise ColumnError(
                 "expected a pandas or polars DataFrame, a pyarrow Table, a two-dimensional array, or a stream of "
-                f"Arrow's batches, got {type(native).__name__}"
+                f"Arrow record batches, got {type(native).__name__}"
             )
         labels = tuple(native.column_names if kind == "pyarrow" else native.columns)
         names = tuple(str(label) for label in labels)

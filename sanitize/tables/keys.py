@@ -76,7 +76,7 @@ def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArra
 
 
 def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
-    """Count the ascending edges that are at most equal to each number; the count for NaN is arbitrary.
+    """Count, for each number, the ascending edges that are at most equal to it; the count for NaN is arbitrary.
 
     Numbers are compared with few edges one by one, and are searched for among many edges.
     """
@@ -99,7 +99,7 @@ _BLOCK_ROWS = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """Rows of some columns, each as the number of its combination of values.
+    """For each row, the number of its combination of values in some columns.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Combined:
         return count(self.numbers, self.n)
 
     def table(self, numbers: NDArray[np.int64]) -> dict[str, pa.DictionaryArray]:
-        """Columns with the values of some combinations, one row each."""
+        """Columns with the values of some combinations, one row per combination."""
         digits = map(pa.array, np.unravel_index(numbers, self.sizes))
         return {name: self.values[name].take(digit) for name, digit in zip(self.values, digits, strict=True)}
 
@@ -158,7 +158,7 @@ def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
         even = len(numbers) // 2 * 2
         pairs = count(np.ascontiguousarray(numbers[:even]).view("<u2"), n << 8).reshape(n, 1 << 8)
         if pairs[:, n:].any():
-            raise IndexError(f"the numbers must be less than {n}")
+            raise IndexError(f"numbers must be from 0 to {n - 1}")
         return pairs[:, :n].sum(axis=0) + pairs.sum(axis=1) + count(numbers[even:], n)
     counts = np.zeros(n, np.int64)
     size = max(_BLOCK_ROWS, 4 * n)  # summing counts is faster than counting
@@ -178,7 +178,7 @@ def present_codes(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:
 
 
 def take_answers(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
-    """Look up the answer for each number; every number must have one."""
+    """Return the element of ``answers`` at the position of each number; every number must be a position."""
     result = np.empty(len(numbers), answers.dtype)
     if answers.dtype.kind not in "iu":
         return answers.take(numbers, out=result, mode="clip")
@@ -190,9 +190,9 @@ def take_answers(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 def answer_of_each(values: pa.Array, numbers: NDArray[Any]) -> pa.Array:
-    """Look up the answers in an Arrow array, which is twice as fast as NumPy because narrow numbers stay narrow."""
+    """Return the element of an Arrow array at each position, twice as fast as NumPy: narrow numbers stay narrow."""
     if not all_below(numbers, len(values)):  # much faster than Arrow's own check
-        raise IndexError(f"the numbers must be from 0 to {len(values) - 1}")
+        raise IndexError(f"numbers must be from 0 to {len(values) - 1}")
     return pc.take(values, pa.array(numbers), boundscheck=False)
 
 

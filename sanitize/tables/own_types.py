@@ -66,7 +66,7 @@ def object_kind(values: Any) -> type | None:
 
 
 def pandas_restorer(column: Any) -> Callable[[pa.Array], Any] | None:
-    """Return the function that restores pandas values from Arrow's; None if no conversion is needed."""
+    """Return the function that restores pandas values from Arrow values; None if no conversion is needed."""
     pd, dtype = sys.modules["pandas"], column.dtype
     spans = (pd.IntervalDtype, pd.PeriodDtype)
     if isinstance(dtype, pd.CategoricalDtype) and isinstance(dtype.categories.dtype, spans):
@@ -134,7 +134,7 @@ def _interval(text: str, dtype: Any) -> Any:
 
 
 def _category(values: Any, dtype: Any) -> Any:
-    """Convert to a categorical with the released categories, in the order of the original categories."""
+    """Convert values to a categorical with the released categories, in the order of the original categories."""
     pd = sys.modules["pandas"]
     categories = dtype.categories[dtype.categories.isin(values)]
     return pd.Categorical(values, categories=categories, ordered=dtype.ordered)

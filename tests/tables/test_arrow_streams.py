@@ -209,7 +209,7 @@ READ.read_all()
         (iter([TABLE, TABLE.drop_columns("town")]), ColumnError, "no column 'town'"),
         (iter([TABLE, TABLE.set_column(1, "town", pa.array(range(N)))]), ColumnError, "town.*string vs int64"),
         (failing(), SourceError, "the input stream cannot be read"),
-        (iter(["a", "b"]), ColumnError, "a stream of Arrow's batches, got str"),
+        (iter(["a", "b"]), ColumnError, "a stream of Arrow record batches, got str"),
         (None, ColumnError, "got NoneType"),
         (TABLE.rename_columns({"rooms": "town"}), ColumnError, "more than one column 'town'"),
         (TABLE.rename_columns({"rooms": "town"}).to_reader(), ColumnError, "2 columns named 'town'"),

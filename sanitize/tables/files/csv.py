@@ -117,15 +117,15 @@ class CsvSource(Source):
         header = self.description.header
         if header is None and is_row and not infers_header:
             raise SourceError(
-                f"the first line of {self.root.name} looks like a row, not like column names. Set header, "
-                "under [source] in the policy or with --header: true if the line names the columns, false if the line "
-                "is a row (the columns are then named column_1, column_2, ...)"
+                f"the first line of {self.root.name} looks like a row, not like column names. Set header, under "
+                "[source] in the policy or with --header, to true if the line names the columns, or to false if it is "
+                "a row (the columns are then named column_1, column_2, ...)"
             )
         header = not is_row if header is None else header
         return replace(self, description=self.description.with_changes(delimiter=delimiter, header=header))
 
     def _apply_description(self) -> CsvSource:
-        """Return the same source with columns read by their description."""
+        """Return the same source with columns read as the description says."""
         types = self.description.types
         if absent := [name for name in types if name not in self.schema.names]:
             raise self.absent(absent)
@@ -179,7 +179,7 @@ class CsvSource(Source):
         return surveys
 
     def _with_numbers_read(self, columns: Collection[str]) -> CsvSource:
-        """Return the same source with some columns read as numbers; refuse columns that are not."""
+        """Return the same source with some columns read as numbers; refuse columns with other texts."""
         surveys = self._surveys(dict.fromkeys(columns))
         signs = choose_signs(surveys.values(), self.description)
         if unfit := [name for name, survey in surveys.items() if signs not in survey.signs]:
@@ -187,7 +187,7 @@ class CsvSource(Source):
         return self.reading({name: survey.as_number(signs) for name, survey in surveys.items()})
 
     def _with_dates_read(self, forms: Mapping[str, str | None], *, where_iso: bool | None = None) -> CsvSource:
-        """Return the same source with some columns read as dates, in a given format or any.
+        """Return the same source with some columns read as dates, in a given format or in any format.
 
         All columns must be dates, unless ``where_iso`` says whether to read those in the form of ISO 8601: then columns
         that are not dates stay text.
@@ -216,7 +216,7 @@ class CsvSource(Source):
         return sum(batch.num_rows for file in self.files for batch in self._file_batches(file, self.schema.names[:1]))
 
     def absent(self, columns: Sequence[str]) -> ColumnError:
-        """Error for missing columns; without a header line, it lists no names, which would be values of a row."""
+        """Error for missing columns; it lists no names from the file, which may be values of a row."""
         words = f"{'column' if len(columns) == 1 else 'columns'} {in_words(columns)}"
         return ColumnError(
             f"no {words} in the table; the first line of {self.root.name} must name the columns, with commas, "
@@ -276,7 +276,7 @@ class CsvSource(Source):
 
     @contextlib.contextmanager
     def _bytes(self, file: Path) -> Iterator[CheckedBytes]:
-        """Content of the file after its header, decompressed."""
+        """Yield the decompressed content of a file, without its header."""
         delimiter, has_header = self.description.delimiter, self.description.header is not False
         with (
             reading(file.name),

@@ -154,7 +154,7 @@ def is_delimiter(text: str) -> bool:
 
 
 def first_rows(text: str, delimiter: str) -> list[list[str]]:
-    """First rows of a text, without the last row if it may be cut off and is not the only one."""
+    """First rows of a text, without the last row if it may be cut off and is not the only row."""
     rows: list[list[str]] = []
     with contextlib.suppress(csv.Error):
         for row in csv.reader(io.StringIO(text, newline=""), **_dialect(delimiter)):

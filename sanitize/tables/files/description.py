@@ -65,7 +65,9 @@ class TableDescription:
                 f"got {short_repr(self.header)}"
             )
         if isinstance(self.missing, str) or not all(isinstance(mark, str) for mark in self.missing or ()):
-            raise InvalidParameter('missing must be a list of texts, such as ["NA", "."]')
+            raise InvalidParameter(
+                f'missing must be a list of texts, such as ["NA", "."], got {short_repr(self.missing)}'
+            )
         object.__setattr__(self, "missing", None if self.missing is None else tuple(self.missing))
         for name, allowed in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
             if getattr(self, name) not in (None, *allowed):
@@ -107,7 +109,7 @@ def check_column_type(column: str, kind: Any) -> None:
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InvalidParameter(
         f"the type of column {column!r} must be one of {', '.join(TYPES)}, or the format of its dates, such as "
-        f"%d.%m.%Y{hint}"
+        f"%d.%m.%Y, got {short_repr(kind)}{hint}"
     )
 
 

@@ -60,7 +60,7 @@ class Thrift:
         self._left = most
 
     def fields(self, depth: int = 0) -> Fields:
-        """Read a structure, as values by field number."""
+        """Read a structure; return its values by field number."""
         structure: Fields = {}
         data, number = self.data, 0
         while (head := data[self.at]) != 0:
@@ -151,7 +151,7 @@ def is_trusted() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Footer:
-    """Facts of a consistent footer. Frozen.
+    """Row counts, column paths and column chunks of a Parquet file, from a consistent footer. Frozen.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Footer:
         return footer
 
     def refuse_bombs(self, columns: Sequence[str], file: Path, row_groups: Sequence[int] | None = None) -> None:
-        """Refuse columns that would decompress to far more than their size in the file, by footer or page headers."""
+        """Refuse columns that, by the footer or page headers, decompress to far more than their size in the file."""
         # The reader selects every path that equals a name or continues it after a dot, which may be part of a name.
         prefixes = tuple(f"{column}." for column in columns)
         places = [place for place, path in enumerate(self.paths) if path in columns or path.startswith(prefixes)]
@@ -237,7 +237,7 @@ class _Encrypted(Exception):
 
 
 def _parse_footer(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Footer | str:
-    """Parse a footer; return the footer, or a template of the error message on its fault."""
+    """Parse a footer; return the footer, or a template of the message about its fault."""
     try:
         return _footer(Thrift(raw, most=most).fields(), file_size)
     except TooMany:
@@ -319,7 +319,7 @@ def _leaves(elements: list[Fields]) -> list[_Node]:
 
 
 def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[tuple[int, int, int, int]]:
-    """Start, end, declared bytes and number of values of each column chunk of a row group."""
+    """For each column chunk of a row group, the start, end, declared bytes and number of values."""
     chunks = group[1]
     if len(chunks) != len(leaves):
         raise ValueError("a row group has another number of columns than the schema")

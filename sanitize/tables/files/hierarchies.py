@@ -41,7 +41,8 @@ def read_hierarchy(hierarchy: Hierarchy | str | Path, column: str) -> dict[str, 
         if len(lines) < len(hierarchy):
             raise bad_hierarchy(column, "the ancestors of a value must be a list of names, the nearest first")
     else:
-        raise bad_hierarchy(column, "give a mapping of value to ancestors, or the path of a CSV file")
+        given = type(hierarchy).__name__
+        raise bad_hierarchy(column, f"give a mapping of values to ancestors, or the path of a CSV file, not {given}")
     if not lines:
         raise bad_hierarchy(column, "it has no values")
     ancestors: dict[str, tuple[str, ...]] = {}

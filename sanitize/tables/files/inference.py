@@ -182,5 +182,5 @@ def date_order(surveys: Collection[TextSurvey], description: TableDescription) -
 
 
 def _has_commas(description: TableDescription) -> bool:
-    """Return whether commas separate the fields, as where people write the month first and group digits by commas."""
+    """Return whether commas separate the fields, as is usual where people write the month of a date first."""
     return (description.delimiter or ",").startswith(",")

@@ -57,7 +57,7 @@ def to_path(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
 
 
 def is_address(name: object) -> TypeGuard[str]:
-    """Return whether a name is an address in a store; only text can be, as no path contains two slashes in sequence."""
+    """Return whether a name is an address in a store; only text can be one, as a Path never has a double slash."""
     return isinstance(name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None
 
 
@@ -115,7 +115,7 @@ class Target:
 
     @property
     def is_csv(self) -> bool:
-        """True if the file is a text file."""
+        """True if the target is a CSV file."""
         return not self.as_folder and self.path.suffix.lower() == ".csv"
 
     def clear_stale(self) -> None:
@@ -190,7 +190,7 @@ def describe_release(name: str | os.PathLike[str]) -> SourceLike:
 
 @contextlib.contextmanager
 def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[Source]:
-    """Open a table: a path or address by its suffix or folder content, a stream of CSV bytes, or Arrow batches.
+    """Open a table from a path or address, a stream of CSV bytes, or Arrow batches; suffixes decide the format.
 
     Parameters
     ----------

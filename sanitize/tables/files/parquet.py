@@ -86,13 +86,13 @@ class ParquetSource(Source):
         return cls(path, files, pa.schema([*schema, *partitions]), stamps, tuple(partitions.names), n_rows=n_rows)
 
     def list_row_groups(self, file: Path) -> Sequence[tuple[int, int]]:
-        """Number and size of each row group to read from a file."""
+        """Number of each row group to read from a file, and the number of its rows."""
         with reading(file.name):
             groups = enumerate(read_footer(file).row_groups)
             return [group for group in groups if self.row_groups is None or group[0] in self.row_groups]
 
     def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
-        """Columns in groups to read together, larger for few rows, because Arrow keeps all texts of a row group."""
+        """Yield groups of columns to read together, smaller if rows are many: Arrow keeps all texts of a row group."""
         width = max(1, _APART_VALUES // max(1, min(self.n_rows, BATCH_ROWS)))
         for start in range(0, len(columns), width):
             yield list(columns[start : start + width])
@@ -170,7 +170,7 @@ def _join_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sch
 
 
 def _join_fields(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -> pa.Field:
-    """Column with the narrowest type that represents all values of its types in the files exactly."""
+    """Join the types of a column in all files to the narrowest type that represents their values exactly."""
     if len({field.type for field in fields}) == 1:
         return fields[0].with_nullable(any(field.nullable for field in fields))
     first: dict[pa.DataType, Path] = {}  # the first file with each type
@@ -252,7 +252,7 @@ def _read_footer_bytes(file: Path) -> tuple[bytes, int]:
 
 @lru_cache(maxsize=2)
 def _metadata(raw: bytes) -> pq.FileMetaData:
-    """Parse a consistent footer with the reader's library."""
+    """Parse a consistent footer with pyarrow."""
     footer = pa.BufferReader(MAGIC + raw + struct.pack("<I", len(raw)) + MAGIC)
     with pq.ParquetFile(footer, **_limits()) as reader:
         return reader.metadata

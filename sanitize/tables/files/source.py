@@ -185,7 +185,7 @@ class Source(ABC):
                 raise ColumnError(f"column {name!r} in {file.name} {fault}", name)
 
     def _folder_columns(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
-        """Columns that the folders of a file name, as dictionaries with one value."""
+        """Columns named by the folders in which a file lies, as dictionaries with one value."""
         texts, arrays = dict(_values(self.root, file)), {}
         for name in self.partitions:
             dtype, text = self.schema.field(name).type, texts[name]
@@ -204,7 +204,7 @@ class Source(ABC):
             first += n_rows
 
     def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
-        """Columns in groups to read one group after another, which takes less memory."""
+        """Yield groups of columns; reading one group after another takes less memory."""
         if columns:
             yield list(columns)
 
@@ -234,7 +234,8 @@ def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
     is_number, is_date = is_number_type(dtype), pa.types.is_temporal(dtype)
     if (kind in NUMBERS and not is_number) or (kind is not None and is_dated(kind) and not is_date):
         message = (
-            f"column {field.name!r} is stored as {dtype}, not as the type {kind!r} in its description; correct either"
+            f"column {field.name!r} is stored as {dtype}, not as the type {kind!r} in its description; correct one of "
+            "them"
         )
         raise ColumnError(message, field.name)
     if kind in ("code", "category") and is_number:
@@ -353,7 +354,8 @@ def partition_schema(root: Path, files: Sequence[Path], file_columns: Collection
     """Columns from the names of the files' folders, as in ``year=2024/part.parquet``; none without such folders.
 
     A column is numeric if every value is a plain whole number, otherwise text. The name ``__HIVE_DEFAULT_PARTITION__``
-    is a missing value. Values may be percent-encoded. Columns that the files contain (``held``) are read from these.
+    is a missing value. Values may be percent-encoded. Columns that the files contain (``file_columns``) are read from
+    the files.
 
     Raises
     ------

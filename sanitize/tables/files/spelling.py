@@ -37,7 +37,7 @@ _ISO_TYPES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 def is_mark(texts: pa.Array) -> pa.Array:
-    """Mask of the texts that are usual marks of a missing value, including the empty text."""
+    """Return, for each text, whether it is a usual mark of a missing value, such as the empty text."""
     return pc.match_substring_regex(texts, _MARK)
 
 

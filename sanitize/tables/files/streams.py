@@ -50,7 +50,7 @@ class ArrowSource(Source):
     @classmethod
     @contextlib.contextmanager
     def open(cls, native: Any) -> Iterator[ArrowSource]:
-        """Open a frame, or read a whole stream, which is possible once.
+        """Open a frame, or read a whole stream, which can be read only once.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class ArrowSource(Source):
 
 
 def _check_files(stream: Any) -> None:
-    """Check the footers of a data set like those of a folder, because Arrow trusts the sizes in them."""
+    """Check the footers of the Parquet files in a data set, because Arrow trusts the sizes in them."""
     for fragment in stream.get_fragments() if is_dataset(stream) else ():
         if getattr(fragment, "path", None) is None:  # a data set in memory
             continue
@@ -164,7 +164,7 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
 
 
 class _Reader(io.RawIOBase):
-    """Positioned reads of a file descriptor that stays open."""
+    """Reader with a position of its own in a file that stays open."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
