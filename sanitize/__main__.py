@@ -15,7 +15,7 @@ _INTERRUPTED = "sanitize: interrupted; nothing was written"
 
 
 def main() -> int:
-    """Run the command and return its exit code; Ctrl-C, even during imports, ends it with a message of one line.
+    """Run the command and return its exit code; Ctrl-C ends the command with a one-line message, even during imports.
 
     Returns
     -------

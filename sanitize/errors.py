@@ -126,12 +126,12 @@ class ColumnError(SanitizeError, ValueError):
 
 
 def in_words(names: Sequence[object]) -> str:
-    """List up to a few names for a sentence; dots stand for the others."""
+    """List the first ten names for a sentence; dots replace the others."""
     return ", ".join([*map(repr, names[:_MOST_NAMED]), *["..."] * (len(names) > _MOST_NAMED)])
 
 
 def _has(names: Sequence[str]) -> str:
-    """List the first few columns of a table in a sentence."""
+    """Return the end of a sentence that names the first ten columns of a table."""
     return f"the table has {in_words(names) or 'no columns'}."
 
 

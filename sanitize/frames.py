@@ -67,13 +67,11 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
     """
     if not hasattr(sanitizer, "fit") or hasattr(df, "fit"):
         raise InvalidParameter(
-            f"release takes a frame and then a sanitizer, release(df, sanitizer); got {type(df).__name__} and "
-            f"{type(sanitizer).__name__}"
+            "release needs a data frame and a sanitizer, as in release(df, sanitizer), got "
+            f"{type(df).__name__} and {type(sanitizer).__name__}"
         )
     if isinstance(df, (str, PathLike)):
-        raise InvalidParameter(
-            f"release takes a DataFrame, got {type(df).__name__}; files are released by release_file"
-        )
+        raise InvalidParameter(f"release needs a DataFrame, got {type(df).__name__}; release files with release_file")
     released: Frame = sanitizer.fit(df).transform(df)
     # Warnings that a user who reads no report would miss.
     cautions = []

@@ -359,7 +359,7 @@ def test_text_is_the_name_of_a_file_at_fit_and_no_frame():
     sanitizer = Watchdog(LiftBudget.symmetric(1.0), sensitive="s", public="x")
     with pytest.raises(SourceError, match=r"no such file or folder: table\.csv"):
         sanitizer.fit("table.csv")
-    with pytest.raises(InvalidParameter, match="files are released by release_file"):
+    with pytest.raises(InvalidParameter, match="release files with release_file"):
         sz.frames.release("table.csv", sanitizer)
 
 
