@@ -1,4 +1,4 @@
-"""Checked reading of JSON and TOML values into frozen structures that declare their form, by msgspec.
+"""Checked reading of JSON and TOML values into frozen structures that declare their form, with msgspec.
 
 The fields of a structure are the keys, the types give the allowed values, and `__post_init__` checks rules that types
 cannot express. The values may be data, so no error quotes a value or an undeclared key.

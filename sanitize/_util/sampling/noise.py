@@ -177,7 +177,7 @@ class NoiseKey:
         return np.frombuffer(drawn, "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
 
     def generator(self) -> np.random.Generator:
-        """Return a NumPy generator for choices that carry no information about rows, such as output order."""
+        """Return a NumPy generator for choices that reveal nothing about rows, such as the order of the output."""
         seed = np.random.SeedSequence(np.frombuffer(self.derive("generator").key, dtype=np.uint32).tolist())
         return np.random.Generator(np.random.PCG64(seed))
 
