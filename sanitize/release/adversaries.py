@@ -112,7 +112,7 @@ def class_probabilities(
 
 
 def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """Frequencies of S for each tuple, shrunk towards the prior; leave-one-out prediction selects how far."""
+    """Frequencies of S for each tuple, shrunk towards the prior as much as leave-one-out prediction suggests."""
     prior = secrets.prior(train)
     cells, codes, weights = seen.cells[train], secrets.codes[train], secrets.weights[train]
     flat = np.bincount(cells * secrets.n_s + codes, weights, seen.n_cells * secrets.n_s)

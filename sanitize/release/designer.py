@@ -165,7 +165,7 @@ class Designer(ABC):
     def draft(
         self, table: TableCounter, order: RowOrder, *, is_priced: bool = False, classes: ClassPartition | None = None
     ) -> LeakageReport:
-        """Fit on a table in files and measure, without preparing a release; used to compare many designs.
+        """Fit on a table in files and return the report, without preparing a release; used to compare many designs.
 
         Parameters
         ----------

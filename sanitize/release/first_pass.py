@@ -253,7 +253,7 @@ class TableCounter:
         return self.source.n_rows
 
     def empty(self) -> pa.Table:
-        """Columns without rows.
+        """Empty table with all columns of the files.
 
         A repeated name keeps its place, so that positions agree with the file; selecting it by name is refused.
         """

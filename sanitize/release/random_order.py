@@ -1,4 +1,4 @@
-"""Tests of whether a sequence of symbols is in random order: by blocks of all sizes, and by neighbours.
+"""Tests of whether a sequence of symbols is in random order, from counts in blocks of all sizes and from neighbours.
 
 All chances are upper bounds under a uniformly random order of the given rows, whatever their number and frequencies.
 The rows of a symbol are then a random set A of m of n rows, one of (n choose m) equally likely sets. If a distribution
@@ -134,7 +134,7 @@ def _double_blocks(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
 def _table_findings(
     where: str, table: NDArray[np.int64], n_tests: int, prior: NDArray[np.float64], log_rate: float
 ) -> Iterator[Finding]:
-    """Yield the cells of a table whose counts are not explained by chance, as findings."""
+    """Yield a finding if chance does not explain all counts of a table."""
     a, b, n = table.sum(axis=1, keepdims=True), table.sum(axis=0), max(int(table.sum()), 1)
     shared = math.log(_KINDS * n_tests)
     mean = a * b / n

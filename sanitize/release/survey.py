@@ -46,7 +46,7 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companion
     if bad:
         raise ColumnError(
             f"direct identifier: nearly every row has a value of its own in {', '.join(map(repr, bad))}, so "
-            "each released value would belong to one person: leave the column out, or cut numbers and dates at edges "
+            "each released value would belong to one person. Leave the column out, or cut numbers and dates at edges "
             "with bins and group text with hierarchies",
             bad[0] if len(bad) == 1 else None,
         )

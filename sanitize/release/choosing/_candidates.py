@@ -243,7 +243,7 @@ class Comparison:
 
     @property
     def recommended(self) -> Candidate:
-        """Mechanism that keeps most; the simplest one if this many rows cannot show a difference."""
+        """Candidate that keeps most; the simplest candidate if the rows are too few to show a difference."""
         best = self.choice.best
         return next(entry for entry in self.compared if entry.mechanism == best)
 

@@ -497,7 +497,7 @@ def _same_scale(values: pa.Array, dtype: pa.DataType) -> NDArray[Any]:
 def _flatten_outcomes(
     entries: list[tuple[int, int, float]], groups: Codes
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """First outcome of each group, and the bin, place and weight of each outcome, ordered by bin with missing last."""
+    """Position of the first outcome of each group, and the bin, value and weight of each outcome, ordered by bin."""
     entries = [*entries, (len(groups), MISSING, 1.0)]
     of_bin, place, mass = (np.array(part) for part in zip(*entries, strict=True))
     order = np.argsort(of_bin, kind="stable")

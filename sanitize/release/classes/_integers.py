@@ -57,7 +57,7 @@ def apportion(weights: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def draw_below(totals: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Uniform number from 0 to below each row's total, from 32-bit words; totals have at most 31 bits."""
+    """Draw a uniform whole number below each row's total, from 32-bit words; totals have at most 31 bits."""
     return ((words * totals.astype(np.uint64)) >> _HALF).astype(np.int64)
 
 

@@ -496,7 +496,7 @@ def _refinement(fitted: FittedColumns, place: int, near: Sequence[int]) -> tuple
 
 @cache
 def _net(n_columns: int) -> NDArray[np.uint32]:
-    """Points of the unit cube, shape (_NET, n_columns), spread evenly in every consecutive run."""
+    """Points of the unit cube, shape (_NET, n_columns), spread evenly in every run of consecutive points."""
     points = Sobol(n_columns, scramble=False).random_base2(_NET.bit_length() - 1)
     return (points * 2.0**32).astype(np.uint32)
 

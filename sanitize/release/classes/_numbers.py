@@ -113,7 +113,7 @@ def _is_multiple(numbers: NDArray[Any], unit: Fraction, tolerance: float) -> Mas
 
 
 def roundest(low: Any, high: Any, units: tuple[Fraction, ...]) -> Any:
-    """Roundest number above ``low`` and at most ``high``; ``high`` if there is none."""
+    """Number above ``low`` and at most ``high`` that the largest unit divides; ``high`` if no unit divides any."""
     if not low < high:
         return high
     least, most, kind = Fraction(low.item()), Fraction(high.item()), type(high)
