@@ -124,7 +124,7 @@ def test_arguments_in_another_order_get_a_sentence(tmp_path):
     ):
         with pytest.raises(InvalidParameter, match="the last argument must be an estimator"):
             call()
-    with pytest.raises(InvalidParameter, match=r"release\(df, sanitizer\); got SubsetMerging and DataFrame"):
+    with pytest.raises(InvalidParameter, match=r"release\(df, sanitizer\), got SubsetMerging and DataFrame"):
         sz.frames.release(merging(), DF)
     assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]
 

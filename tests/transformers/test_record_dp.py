@@ -437,7 +437,7 @@ def test_dates_are_declared_by_edges():
         ({"confidence": None}, "record_dp needs confidence"),
         ({"keep_sensitive": True}, "keep_sensitive"),
         ({"bins": BINS | {"pay": "year"}}, "bins must have edges"),
-        ({"bins": BINS | {"pay": LearnedEdges([0.0, 1.5, 3.0])}}, "learned edges look at the rows"),
+        ({"bins": BINS | {"pay": LearnedEdges([0.0, 1.5, 3.0])}}, "learned edges depend on the rows"),
         ({"public": lambda _: ["age"]}, "public must be a list of names"),
         ({"random_state": np.random.default_rng(0)}, "random_state must be None or a NoiseKey"),
         ({"record_dp": 1.0}, "record_dp must be a RecordDP"),

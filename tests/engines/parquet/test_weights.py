@@ -152,7 +152,7 @@ def test_generated_rows_keep_the_limit_of_the_weighted_distribution(kind, tmp_pa
 def test_weights_must_be_positive_numbers(bad, table, tmp_path):
     table.loc[5, "PWGTP"] = bad
     made = sz.SubsetMerging(BUDGET, **SETTINGS)
-    with pytest.raises(ColumnError, match="column 'PWGTP' must contain numbers > 0, the weights of the rows"):
+    with pytest.raises(ColumnError, match="column 'PWGTP' must contain the weights of the rows, which are numbers > 0"):
         sz.release_file(table, tmp_path / "out.csv", made, description=SAID)
     with pytest.raises(ColumnError, match="no column 'w'"):
         sz.release_file(table, tmp_path / "out.csv", made, description=sz.TableDescription(weights="w"))
