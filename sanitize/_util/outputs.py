@@ -371,7 +371,7 @@ def temporary_place() -> str:
 
 
 def hidden_name(path: Path, kind: str = "tmp") -> Path:
-    """Return the path of an unused hidden file in the folder of ``path``, with a name that contains its name."""
+    """Return the path of an unused hidden file next to ``path``, with a name that contains the name of ``path``."""
     return path.with_name(f".{path.name[:NAME_CHARACTERS]}.{secrets.token_hex(4)}.{kind}")
 
 

@@ -61,7 +61,7 @@ def show_progress() -> Iterator[None]:
 
 @contextmanager
 def notify_rows(listener: Listener, starter: Starter = _unheard) -> Iterator[None]:
-    """Call ``listener`` with the row count of each batch, and ``starter`` with the row count of each pass, or None."""
+    """Call ``listener`` with the row count of each batch, and ``starter`` with that of each pass, None if unknown."""
     token = _HEARD.set((listener, starter))
     try:
         yield

@@ -153,7 +153,7 @@ def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64]
 
 
 def fits_dense_table(n_rows: int, n_outputs: int, n_entries: int) -> bool:
-    """Return whether a dense table is fastest: every input has every output, or the table is small.
+    """Return whether a dense table is fastest: every input has every output, or inputs and outputs are few.
 
     The second output of a bucket may take at most half of a word, so that the threshold has the other half.
     """

@@ -71,7 +71,7 @@ class Geometric:
 
     @property
     def reach(self) -> float:
-        """Bound on t, below which the log moment generating function ψ(t) is finite."""
+        """Bound on |t|, below which the log moment generating function ψ(t) is finite."""
         # At higher rates there is practically no noise, and ψ is smaller than at this rate.
         return min(float(self.rate), 100.0)
 
@@ -110,7 +110,7 @@ class CountNoise:
 
     @property
     def reach(self) -> float:
-        """Bound on t, below which `log_mgf` is finite."""
+        """Bound on |t|, below which `log_mgf` is finite."""
         return self.distribution.reach / (1 if self.once else 1 - 1 / self.n_secrets)
 
     def draw(self, key: NoiseKey, n_cells: int) -> NDArray[np.int64]:

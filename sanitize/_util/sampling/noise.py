@@ -118,7 +118,7 @@ class NoiseKey:
         return NoiseKey.from_system, ()
 
     def for_workers(self) -> NoiseKey:
-        """Copy of the key whose pickle contains the bytes: for tasks of a release only, never for storage."""
+        """Return a copy that keeps its bytes when it is pickled, for tasks of a release only, never for storage."""
         return _WorkersKey(self.key)
 
     def bind(self, *use: object) -> None:
@@ -227,7 +227,7 @@ def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype
 
 
 class RowWords:
-    """Random words for one channel: one word per row, and more bits for the few rows that need them.
+    """Random words for one stage of a channel: one word per row, and more bits for the few rows that need them.
 
     The words come from lane ``2 * lane``, from number ``start`` on, and the further bits from the lane after it; row i
     has word i of both.

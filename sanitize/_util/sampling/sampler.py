@@ -24,7 +24,7 @@ Drawing: TypeAlias = "Callable[[NDArray[Any]], NDArray[Any]]"
 
 
 class Sampler(Protocol):
-    """Object that draws the outputs of a channel from tables that are built once."""
+    """Object that draws the outputs of one stage of a channel from tables that are built once."""
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Return a function that draws outputs of the rows from number ``start`` on; row i uses word i of a lane."""
@@ -75,7 +75,7 @@ class Scratch:
         return array[:size]
 
     def zeros(self, size: int) -> NDArray[np.uint8]:
-        """Return ``size`` zeros, the inputs of rows for a channel with one input."""
+        """Return ``size`` zeros, the inputs of rows for a stage with one input."""
         if len(self._arrays.get("zeros", ())) < size:
             self._arrays["zeros"] = np.zeros(size, np.uint8)
         return self._arrays["zeros"][:size]
