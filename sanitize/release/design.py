@@ -386,7 +386,7 @@ def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
 def restrict(
     counts: ContingencyTable, channel: Channel, fallback: int, budget: _B
 ) -> tuple[JointDistribution, Channel, _B]:
-    """Return the distribution of other rows, and the channel and the budget on the symbols of these rows.
+    """Return the distribution of counted rows, and the channel and the budget restricted to their symbols.
 
     A symbol that the channel does not have is released like the symbol number ``fallback``.
     """

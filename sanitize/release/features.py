@@ -51,7 +51,7 @@ def table_features(
     with_position: bool,
     numeric: Literal["symbols", "numbers"] = "symbols",
 ) -> Features:
-    """Features of some columns of a table (all by default), and of each row's position.
+    """Features of each row from some columns of a table (all by default) and, if requested, from its position.
 
     With ``numbers``, a numeric column becomes a single feature, its standardized value.
     """
@@ -67,7 +67,10 @@ def table_features(
             sources[label] = as_arrow(values, label)
     for name, column in sources.items():
         if len(column) != table.n_rows:
-            raise ColumnError(f"column {name!r} has {len(column)} rows, and the table has {table.n_rows}", name)
+            raise ColumnError(
+                f"column {name!r} has {len(column)} rows, and the table has {table.n_rows}; give one value per row",
+                name,
+            )
         values, codes = ascending(column, name)
         as_number = numeric == "numbers" and name in names and is_numeric(column.type)
         if as_number:

@@ -125,7 +125,7 @@ def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
 
 
 def sensitive_columns(sensitive: Any, n_rows: int, default: str) -> dict[str, Any]:
-    """Sensitive columns of a frame, series or array, by name; ``default`` names those without a name."""
+    """Sensitive columns of a frame, series or array, by name; ``default`` names columns without a name."""
     if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names"):
         frame = Table.from_native(sensitive)
         columns = {name: frame[name] for name in frame}
@@ -139,7 +139,10 @@ def sensitive_columns(sensitive: Any, n_rows: int, default: str) -> dict[str, An
             columns = {str(name) if name is not None else default: array}
     for name, column in columns.items():
         if len(column) != n_rows:
-            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, and the table has {n_rows}", name)
+            raise ColumnError(
+                f"sensitive column {name!r} has {len(column)} rows, and the table has {n_rows}; give one value per row",
+                name,
+            )
     return columns
 
 
@@ -374,7 +377,7 @@ class RememberedPass(TableCounter):
     _sampled: dict[tuple[tuple[str, ...], int], dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)
 
     def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
-        """Return a sample of rows, which is read only when it is requested first."""
+        """Return a sample of rows, which is read only at the first request."""
         if (names, most) not in self._sampled:
             self._sampled[names, most] = super().sample(names, most)
         return self._sampled[names, most]

@@ -187,7 +187,7 @@ class Recipe(ABC):
         return self.price(release, options)
 
     def price(self, release: FittedRelease, options: FitOptions) -> FittedRelease:
-        """Return the release after examining the order of its rows and the cost of confidence."""
+        """Return the release with a report that also covers the order of its rows and the cost of confidence."""
         counts, report = release.counts, release.report
         assert counts is not None
         if counts.order is not None:
@@ -197,7 +197,7 @@ class Recipe(ABC):
         return replace(release, report=report)
 
     def _full_specification(self) -> Specification:
-        """Return the specification, which also says whether people or rows are counted."""
+        """Return the specification, completed with whether people or rows are counted."""
         return replace(self.specification(), counts_people=self.person_column is not None)
 
     # ------------------------------------------- methods of each mechanism: the first is required, the others optional
@@ -219,7 +219,7 @@ class Recipe(ABC):
     # ------------------------------------------------------------------------------------- settings and their checks
 
     def check(self, table: TableSource, order: RowOrder) -> None:
-        """Refuse parameters that do not fit together or the table, before reading any row."""
+        """Refuse parameters that contradict one another or the table, before any row is read."""
         column = table.source.weights if isinstance(table, TableCounter) else None
         if self.promise is not None and any(given is not None for given in (column, table.weights, table.groups)):
             raise InvalidParameter(f"{self.promise.keyword} requires that each row is one person: leave weights out")
@@ -345,7 +345,7 @@ class Recipe(ABC):
         return Layout(sensitive, public, bins, self.missing, keep)
 
     def sensitive_names(self, table: TableSource) -> tuple[str, ...]:
-        """Names of the sensitive columns, which may be in the table or separate; refuse to release without any."""
+        """Names of the sensitive columns, in the table or passed separately; refuse a lack of them if needed."""
         if table.sensitive_features is not None and self.sensitive is not None:
             raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
         names = tuple(table.features) or select("sensitive", self.sensitive, table.head)

@@ -56,7 +56,7 @@ def two_dimensional(native: Any) -> Any:
 
 
 def public_columns(table: Table, spec: ColumnSpec, taken: Collection[str]) -> tuple[str, ...]:
-    """Names of the public columns; by default all columns except those with another role."""
+    """Names of the public columns; by default all columns without another role."""
     if spec is not None:
         return select("public", spec, table)
     left = tuple(name for name in table.names if name not in taken)
@@ -309,7 +309,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class CellLayout(Layout):
-    """Layout whose public symbol is the latent class of a row, drawn given the row, combined with kept columns.
+    """Layout in which the public symbol of a row is its latent class, drawn given the row, with its kept values.
 
     Every row has a class, so a symbol is unknown only if no row of the fit had its kept values.
     """
@@ -320,7 +320,7 @@ class CellLayout(Layout):
 
     @classmethod
     def from_partition(cls, layout: Layout, partition: ClassPartition) -> CellLayout:
-        """Layout of the same table in which a class replaces all public columns but the kept ones."""
+        """Make a layout of the same table in which a class replaces all public columns except the kept columns."""
         name, kept = "cell", partition.model.kept
         while name in (*layout.sensitive, *kept):
             name += "_"

@@ -240,7 +240,7 @@ def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[
 
 
 def _agree(first: Coded, second: Coded, times: NDArray[Any]) -> float:
-    """Chance that two rows with the same value also agree on another column, over rows whose value repeats."""
+    """Chance that two rows with the same value of one column also agree on another column."""
     n_second = int(second.codes.max()) + 1
     pairs, place = np.unique(first.codes * n_second + second.codes, return_inverse=True)
     n_both, n_rows = np.bincount(place, times), np.bincount(first.codes, times)[pairs // n_second]

@@ -79,7 +79,7 @@ def _log_ways(*parts: Numbers) -> Any:
 
 
 def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_rate: float) -> list[Finding]:
-    """Return patterns of a sequence, the least likely first; a random order has any with chance e^log_rate or less.
+    """Return patterns of a sequence, least likely first; a random order has some with chance e^log_rate or less.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _table_findings(
 def least_telling(
     counts: NDArray[np.int64], telling: NDArray[np.bool_], prior: NDArray[np.float64], level: float
 ) -> NDArray[np.float64]:
-    """For each row of ``counts``, the distribution nearest to ``prior`` in the confidence intervals of some symbols."""
+    """For each row of ``counts``, the distribution nearest to ``prior`` within intervals of the masked symbols."""
     other_shares = np.where(telling, 0, prior)
     left = other_shares.sum(axis=1, keepdims=True)
     telling_counts = np.where(telling, counts, 0)

@@ -108,7 +108,7 @@ class SymbolOrder:
         return symbol_keys, blocks, np.concatenate(rows)
 
     def findings(self, log_rate: float) -> list[Finding]:
-        """Return the patterns in the order of the rows; a random order has any with a chance of at most e^log_rate."""
+        """Return the patterns in the order of the rows; a random order has some with a chance of at most e^log_rate."""
         _, blocks, rows = self.assemble()
         return findings(blocks, self.size, rows, log_rate)
 

@@ -1,4 +1,4 @@
-"""Choice of a budget: the tightest that keeps enough information, or the most useful that leaks little enough."""
+"""Choice of a budget: the tightest that keeps enough information, or the most useful with little enough leakage."""
 
 from __future__ import annotations
 

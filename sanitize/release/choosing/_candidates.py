@@ -195,7 +195,7 @@ class Choice:
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """Sentences that name the recommended mechanism, the share it keeps, and the share the next best keeps."""
+        """Two sentences: on the recommended mechanism, and on the shares that this mechanism and the next best keep."""
         sentence, score = f"It keeps {kept_words(self.taken, self.measure)}", self.score
         others = {name: report.summary for name, report in self.reports.items() if name != self.best}
         if not others:
@@ -249,7 +249,7 @@ class Comparison:
 
     @property
     def summary(self) -> dict[str, dict[str, Any]]:
-        """Table with one row per mechanism: information kept, leakage, and distance from the optimum."""
+        """Figures of each mechanism, by name: information kept, leakage, and distance from the optimum."""
         names = ("normalized_utility", "max_log_lift", "min_log_lift", "mutual_information", "status", "gap")
         return {entry.mechanism: {name: entry.report.summary[name] for name in names} for entry in self.compared}
 
@@ -353,12 +353,12 @@ def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
 
 
 def room(report: LeakageReport) -> float:
-    """Smallest difference between shares of kept information that rows can show; without rows, the rounding error."""
+    """Smallest difference between shares of information that the rows can show; without rows, the rounding error."""
     return 1 / math.sqrt(report.n_rows) if report.n_rows else SAME_SHARE
 
 
 def most_useful(shares: Sequence[float]) -> int:
-    """Position of the first share within a millionth of the largest."""
+    """Position of the first share that is within a millionth of the largest share."""
     values = np.asarray(shares)
     return int(np.argmax(values >= values.max() - SAME_SHARE))
 

@@ -163,7 +163,7 @@ class FittedColumns:
         return sorted(column_order(len(self.columns), self.rules), key=lambda place: place not in self.kept)
 
     def look_up(self, place: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], Vector]:
-        """Return the column that determines a column, and the outcomes that remain for each outcome of the former.
+        """Return a column's determiner, and the outcomes that remain possible for each outcome of the determiner.
 
         The outcomes are lists, one after another: their starts, the outcomes, and the outcomes' shares.
         """

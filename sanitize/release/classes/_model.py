@@ -406,7 +406,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 def _writers(
     fitted: FittedColumns, codes: NDArray[np.int32], weights: Vector, mixture: Mixture, classes: NDArray[np.int32]
 ) -> tuple[tuple[Writer, ...], int]:
-    """Writers of all columns, and their total effective number of parameters."""
+    """Fit the writers of all columns; return them with their total effective number of parameters."""
     columns, order = fitted.columns, fitted.order
     regressors = [fitted.nearest(place, order[:number]) for number, place in enumerate(order)]
     regressors = regressors[len(fitted.kept) :]

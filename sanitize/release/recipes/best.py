@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class BestSanitizerRecipe(TupleParameters, Recipe):
-    """Choose the mechanism that keeps most of the released columns, among those that fit the table and the budget."""
+    """Choose, among mechanisms that fit the table and the budget, the mechanism that keeps most of the columns."""
 
     is_part = False
     takes_channel = False
@@ -59,7 +59,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return recipe
 
     def fit(self, table: TableSource, options: FitOptions = PLAIN, roles: Layout | None = None) -> FittedRelease:
-        """Design with all mechanisms that apply, and use the best; latent classes need a least number of rows."""
+        """Design with all mechanisms that apply, and use the best; latent classes take part from 1,000 rows on."""
         self.check(table, options.order)
         with table.naming_absent():
             layout = self.roles(table) if roles is None else roles

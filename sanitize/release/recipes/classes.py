@@ -118,7 +118,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
 
     @property
     def numbers(self) -> Numbers:
-        """Columns to read as numbers: those with bins, and public columns that contain only numbers in a CSV file."""
+        """Columns to read as numbers: columns with bins, and public columns that contain only numbers in a CSV file."""
         if self.record_dp is not None:  # for the others, a single row could decide
             return super().numbers
         public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))
@@ -139,7 +139,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         return column
 
     def specification(self) -> Specification:
-        """Budget and mechanism for a channel on classes; a certificate replaces a confidence set."""
+        """Return the budget and the mechanism for a channel on classes; with a confidence, it certifies its channel."""
         if self.promise is not None:
             check_settings(vars(self))
             if self.keep is None:
@@ -274,7 +274,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         )
 
     def _row_of_each_person(self, source: Mapping[str, Any], key: NoiseKey) -> tuple[Mask | None, Weights]:
-        """Rows for fitting classes, and their weights: one row per person; None and None if nobody has several.
+        """Rows for fitting classes, and their weights: one row per person; both None if nobody has two rows.
 
         All later counts of rows are then counts of people.
         """

@@ -99,7 +99,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         return Grid.from_bounds(name, pair, step, self.points, column)
 
     def finish(self, release: FittedRelease, spec: Specification, options: FitOptions) -> FittedRelease:
-        """Return the release with a channel for all grid points, also those that do not occur."""
+        """Return the release with a channel for all grid points, including points that do not occur."""
         names, bins = release.layout.public, release.layout.bins
         assert isinstance(spec.mechanism, _Noise)
         return replace(release, channel=spec.mechanism.grid_channel(names, [bins[name].labels for name in names]))

@@ -192,7 +192,7 @@ def _part_lines(
         lines.append(PartLeakage.from_summary(name, layout.parts[name].public, spec.name, report.summary))
         if len(table.public) > 1 and lines[-1].normalized_utility <= BUDGET:
             warnings.append(
-                f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to stay separate"
+                f"part {name!r} keeps nothing: its budget is too tight to keep any two of its symbols apart; loosen it"
                 if has_budget
                 else f"part {name!r} keeps nothing: the other parts leave it no budget; give it a larger "
                 "weight, drop other parts, or release its columns in one part with others"

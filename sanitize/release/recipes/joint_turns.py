@@ -91,7 +91,7 @@ class GivenDistribution:
         return np.asarray(sum_columns(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x))
 
     def release_part(self, part: int, channels: Sequence[Channel]) -> GivenDistribution:
-        """Distribution after a part is released: its merged symbols, or the output of a random channel."""
+        """Distribution after the release of a part, which then has merged symbols or outputs of a random channel."""
         first = channels[0].stages
         # Merged symbols suffice: the symbol written for a group is drawn inside it and reveals no more.
         merges = all(stage.is_deterministic for stage in first)
@@ -203,7 +203,7 @@ def design_in_turns(
 
 
 def _least_share(current: GivenDistribution, budget: Budget) -> float:
-    """Smallest share of the budget within which the released parts are, to six digits; 1 if there is no smaller one."""
+    """Smallest factor, at most 1, by which the budget can be scaled so that the released parts are within it."""
     before, places = current.tuples.select(sorted(current.settled))
     pmf = sum_columns(current.pmf, places, len(before))
     distribution = JointDistribution(

@@ -80,7 +80,7 @@ class DPGuarantee(ABC):
         """Write the report section about the guarantee."""
 
     def describe_people(self, report: LeakageReport, layout: Any) -> str:
-        """Describe the guarantee for the people in the data; the default depends on how rows are written."""
+        """Describe the guarantee for the people in the data; by default, with the words of the report."""
         return report.facts.people
 
     def check_names(self, names: Sequence[str], kind: str) -> None:

@@ -253,7 +253,7 @@ class RecordDP(DPGuarantee):
     def model_rows(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
     ) -> tuple[dict[str, pa.Array], Callable[..., LatentClassModel]]:
-        """Learn a private model of chosen rows; return drawn rows, as many as the table has, and a maker of classes."""
+        """Learn a private model of chosen rows; return as many rows as the table has, and a function for classes."""
         model, alphabets = self.learn_model(layout, source, chosen, key)
         drawn = model.draw(len(chosen), key.derive("rows of the model"))
         rows = {
@@ -279,7 +279,7 @@ class Looks:
         return counts + self.noise(share).draw(self._next_key(counts), counts.size).reshape(counts.shape)
 
     def choose(self, scores: NDArray[np.int64], share: Fraction) -> int:
-        """Choose a high score with the exponential mechanism, by position; one row changes each score by at most 1."""
+        """Return the position of a high score, by the exponential mechanism; one row changes a score by at most 1."""
         rate = share * self._eps / 2
         if self._rho is not None:
             rate = Fraction(floor(_FINE * (2 * float(share) * self._rho) ** 0.5), _FINE)

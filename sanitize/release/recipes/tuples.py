@@ -38,7 +38,7 @@ Near = Literal["line", "circle", "hamming"]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PooledParameters:
-    """Parameters of recipes for combinations of values of the public columns, with rare ones pooled."""
+    """Parameters of recipes that release combinations of public values and pool rare combinations."""
 
     budget: Budget | None = field(default=None, kw_only=False)
     sensitive: ColumnSpec = None
@@ -191,7 +191,7 @@ class ExponentialChannelParameters(PooledParameters):
 
 
 class ExponentialChannelRecipe(ExponentialChannelParameters, TupleRecipe):
-    """Replace a public symbol by another, less often the more distant it is, within a capacity [WXH §4.3]."""
+    """Replace each public symbol at random, rarely by a distant symbol, within a capacity [WXH §4.3]."""
 
     needs_sensitive = False
 

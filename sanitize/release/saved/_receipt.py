@@ -158,7 +158,7 @@ class Receipt:
 
     @property
     def other_versions(self) -> str:
-        """Describe the packages whose versions differ from those of the receipt; empty if there are none."""
+        """Describe the packages whose versions differ from the receipt; empty if there are none."""
         installed = _versions()
         return ", ".join(
             f"{name} {version} ({installed.get(name, 'none')} here)"

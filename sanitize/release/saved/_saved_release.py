@@ -201,12 +201,12 @@ class SavedRelease:
             raise damage_error(error) from None
 
     def to_release(self, layout: Layout | None = None) -> FittedRelease:
-        """Make the object that encodes, draws and writes rows, optionally with another key for latent classes."""
+        """Make the object that encodes, draws and writes rows; ``layout`` may have another key for latent classes."""
         return FittedRelease.from_channel(self.channel, layout or self._layout, self.budget)
 
     @property
     def numbers(self) -> Numbers:
-        """Columns to read as numbers as at fit, because a CSV file does not state types."""
+        """Columns to read as numbers, as at fit, because a CSV file does not state types."""
         symbols = self.channel.inputs
         typed = {name for name, levels in zip(symbols.columns, symbols.levels, strict=True) if is_numeric(levels.type)}
         return Numbers(self._layout.numeric | typed & set(self._layout.read))
