@@ -273,7 +273,7 @@ def _footer(fields: Fields, file_size: int) -> Footer:
 
 
 class _Node(NamedTuple):
-    """Column or group of the schema, with its path and its levels of missing and repeated values."""
+    """Column or group of the schema: its path, and its numbers of definition and repetition levels."""
 
     path: tuple[bytes, ...] = ()
     n_repetitions: int = 0

@@ -167,7 +167,7 @@ class Described:
 
 
 def attach_description(source: SourceLike, description: TableDescription | None) -> SourceLike:
-    """Attach a description to an input.
+    """Return an input with a description of its format; an empty description changes nothing.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
 
 
 def _open_path(path: Path, numbers: Numbers, request: Described) -> Source:
-    """Open the table of a path."""
+    """Open the table at a path, as CSV or Parquet."""
     if _is_csv(path):
         return CsvSource.open(path, numbers, request.description, infers_header=request.infers_header)
     if path.exists():

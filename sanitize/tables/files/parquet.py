@@ -98,7 +98,7 @@ class ParquetSource(Source):
             yield list(columns[start : start + width])
 
     def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
-        """Yield loads of columns of one file: a row group, or several small row groups."""
+        """Yield the loads of one file; each load is a row group, or several small row groups."""
         first, row_groups = 0, self.list_row_groups(file)
         for groups, n_rows in consecutive([rows for _, rows in row_groups], BATCH_ROWS):
             numbers = [row_groups[place][0] for place in groups]

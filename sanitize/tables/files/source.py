@@ -266,7 +266,7 @@ def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
         if not files:
             raise SourceError(f"the folder {path.name!r} has no {' or '.join(f'*{end}' for end in suffixes)} files")
     elif not path.exists():
-        raise SourceError(f"no such file or folder: {path}")
+        raise SourceError(f"no such file or folder: {path}; check the name")
     else:
         files = (path,)
     for file in files:
@@ -345,9 +345,9 @@ def reading(name: str) -> Iterator[None]:
         raise SourceError(f"{name} needs more memory than is available; split it into smaller files") from None
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, *_UNPACKING) as error:
         if isinstance(error, OSError) and error.errno:  # Arrow's errors on content have none
-            raise SourceError(f"{name} cannot be read ({os.strerror(error.errno)})") from None
+            raise SourceError(f"{name} cannot be read ({os.strerror(error.errno)}); check the file") from None
         reason = "a page fails its checksum" if "checksum" in str(error).lower() else "it is damaged or not supported"
-        raise SourceError(f"{name} cannot be read: {reason} ({type(error).__name__})") from None
+        raise SourceError(f"{name} cannot be read: {reason} ({type(error).__name__}); write it again") from None
 
 
 def partition_schema(root: Path, files: Sequence[Path], file_columns: Collection[str] = ()) -> pa.Schema:
