@@ -112,7 +112,7 @@ class ColumnError(SanitizeError, ValueError):
 
     @classmethod
     def absent(cls, absent: Sequence[object], columns: Iterable[object]) -> ColumnError:
-        """Make the error for columns that the table lacks, with similar names; ``column`` is set for a single one."""
+        """Make the error for absent columns, with similar names; ``column`` is set if only one column is absent."""
         wanted, names = [str(name) for name in absent], [str(name) for name in columns]
         if len(wanted) == 1:
             near = get_close_matches(wanted[0], names, n=3)

@@ -185,7 +185,7 @@ def _releasing(
     signature = inspect.signature(estimator)
     me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     vars(method)["__signature__"] = signature.replace(parameters=[me, *signature.parameters.values()])
-    method.__doc__ = f"`release` of this frame through `sanitize.{estimator.__name__}`, whose parameters it takes."
+    method.__doc__ = f"Release this frame through `sanitize.{estimator.__name__}`, which has the same parameters."
     return method
 
 
