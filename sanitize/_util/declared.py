@@ -275,7 +275,7 @@ def _is_tagged(value: dict[str, Any], structure: Any) -> bool:
 
 
 def _must(form: Any) -> str:
-    """Describe the values of this form in words."""
+    """Describe in words the values that a form allows."""
     base, extra = _bare(form)
     kind = get_origin(base) or base
     if "must" in extra:

@@ -103,7 +103,7 @@ def _to_side(value: float, side: Any, digits: int) -> str:
 
 
 def exact(value: Number) -> Number:
-    """Return a number with all its digits; infinities become strings and NaN None; text stays unchanged."""
+    """Return a number with all its digits; infinities become strings, NaN becomes None, and text stays unchanged."""
     if isinstance(value, str):
         return value
     if value is None or math.isnan(value):
@@ -114,7 +114,7 @@ def exact(value: Number) -> Number:
 
 
 def round_figure(value: Number) -> Number:
-    """Round a figure of a saved release to four significant digits; infinities and None pass unchanged."""
+    """Round a figure of a saved release to four significant digits; infinities and None stay unchanged."""
     return value if value is None or isinstance(value, str) else exact(float(f"{value:.4g}"))
 
 
@@ -151,7 +151,7 @@ def clip(text: str, limit: int) -> str:
 
 
 def shorten_pieces(pieces: Iterable[str], limit: int) -> str:
-    """Join pieces; an ellipsis replaces the last ones if they take more than ``limit`` cells.
+    """Join pieces; an ellipsis replaces the last pieces if all take more than ``limit`` cells.
 
     A combining mark counts as one cell here, so that a name with thousands of marks is cut off too.
     """
