@@ -371,7 +371,7 @@ def _pandas_values(values: pa.Array, dtype: Any, stored: pa.DataType) -> Any:
 
 
 def polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
-    """Convert to a polars column of a dtype; only distinct values are converted, and rows refer to them."""
+    """Convert an array to a polars column of a dtype; only distinct values are converted, and rows refer to them."""
     import polars as pl
 
     dictionary, indices = _parts(array)
@@ -420,7 +420,7 @@ def _encode_runs(values: pa.Array, dtype: pa.DataType) -> pa.Array:
 
 
 def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
-    """Convert to a NumPy column of a dtype, of a wider dtype for longer texts, or of objects if values do not fit."""
+    """Convert an array to a NumPy column of a dtype, of a wider dtype for longer texts, or of objects if need be."""
     dictionary, indices = _parts(array)
     values = dictionary.to_numpy(zero_copy_only=False)
     text = {"U": pa.types.is_string, "S": pa.types.is_binary}.get(dtype.kind)

@@ -15,7 +15,7 @@ from sanitize.tables.columns import NANOSECONDS, ArrowColumn, ascending, check_t
 
 
 def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Distinct values of a column in ascending order, and the number of rows of each."""
+    """Distinct values of a column in ascending order, and the number of rows of each value."""
     values, codes = ascending(arrow, name)
     return values, np.bincount(codes[codes >= 0], minlength=len(values))
 

@@ -1,4 +1,4 @@
-"""Conversion of values of types that Arrow lacks to Arrow types and back.
+"""Conversion of values to Arrow and back, for types that Arrow lacks.
 
 Intervals and UUIDs become text, periods become the day or time of their start, and whole numbers beyond 64 bits become
 decimals.

@@ -108,7 +108,7 @@ class Spelling:
 
 
 def _trim(texts: pa.Array) -> pa.Array:
-    """Remove blanks around texts; texts without other characters become null."""
+    """Remove blanks around texts; blank texts become null."""
     plain = pc.utf8_trim_whitespace(texts)
     return pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
 
@@ -144,7 +144,7 @@ def date_types(form: str) -> tuple[pa.DataType, ...]:
 
 
 def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> pa.DataType | None:
-    """Narrowest type, at least ``widest``, that fits all texts as dates of a format; None if a text is no date."""
+    """Narrowest type, not below ``widest``, that fits all texts as dates of a format; None if a text is no date."""
     types = date_types(form)
     for dtype in types[types.index(widest) if widest is not None else 0 :]:
         try:

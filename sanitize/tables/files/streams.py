@@ -116,7 +116,7 @@ def _keep(stream: Any, rows: Counter[pa.Schema], file: BinaryIO) -> None:
 
 
 def _reread_batches(spool: Spool) -> Iterator[pa.RecordBatch]:
-    """Read the stored batches again."""
+    """Yield the batches that `_keep` wrote to the spool."""
     file = spool.open()
     while file.peek(1):
         yield from pa.ipc.open_stream(pa.PythonFile(file, mode="r"))
