@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, cached_property
 from itertools import islice, pairwise
-from math import exp
+from math import exp, log
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self
 
@@ -541,8 +541,8 @@ def _n_classes(n_rows: int, *, is_certified: bool) -> int:
 def _n_degrees(n_learned: int, n_rows: int) -> float:
     """Effective number of parameters for the regressions, given the numbers of learned rows and of all rows.
 
-    Some 2,000 rows hide weak relations in noise: they get more parameters, though attackers then recognize rows a
-    little more often. Fewer rows would spend them on noise. Rows that are not learned from hide the others.
+    In 2,000 to 3,000 rows, noise hides weak relations, so these tables get more parameters; attackers then recognize
+    rows a little more often. Fewer rows would spend them on noise. Rows that are not learned from hide the others.
     """
-    square = (n_rows / 1800) ** 2
-    return (0.6 + 0.5 * square * exp(1 - square) + 0.4 * (1 - n_learned / max(n_rows, 1))) * n_learned
+    few = exp(-((log(max(n_rows, 1) / 2400) / 0.45) ** 2))
+    return (0.6 + 0.35 * few + 0.4 * (1 - n_learned / max(n_rows, 1))) * n_learned
