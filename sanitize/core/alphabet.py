@@ -1,4 +1,4 @@
-"""Ordered symbols and integer codes, for one column or a tuple of columns."""
+"""Alphabets: the symbols of one column or of a tuple of columns, in order, each with an integer code."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Alphabet:
 
     @classmethod
     def from_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
-        """Return the alphabet of n text labels in order, made when first needed; repeated labels get a number."""
+        """Return the alphabet of n text labels, which are made when first needed; repeated labels get a number."""
         instance = cls.__new__(cls)
         codes = np.arange(n, dtype=np.int32)[:, None]
         codes.flags.writeable = False
@@ -160,7 +160,7 @@ class Alphabet:
 
     @cached_property
     def levels(self) -> tuple[pa.Array, ...]:
-        """Values of each column; code i stands for value i, and the code after the last value for a missing value."""
+        """Values of each column: code i means value i, and the code after the last value means a missing value."""
         seen: Counter[str] = Counter()
         names: list[str] = []
         for label in vars(self)["_labels"]():
@@ -194,7 +194,7 @@ class Alphabet:
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.int64], ...]:
-        """Return per column the sorted pairs that occur: a code of the earlier columns, and a code of this column."""
+        """Return per column the sorted keys that occur: earlier columns' code and the column's code in one number."""
         steps = []
         prefix = np.zeros(len(self), np.int64)
         for level, code in zip(self.levels, self.codes.T, strict=True):
@@ -275,7 +275,7 @@ class Alphabet:
         return np.unique(self.codes[:, places], axis=0, return_inverse=True)[1].ravel()
 
     def alike(self, columns: Sequence[str]) -> NDArray[np.bool_]:
-        """Return one mask per set of two or more symbols that agree in some of these columns, shape (n_sets, n).
+        """Return a mask of each set of two or more symbols that agree in some of the given columns, shape (n_sets, n).
 
         Raises
         ------
@@ -340,7 +340,7 @@ class Alphabet:
 
 
 class AlphabetForm(Declared, frozen=True, eq=False):
-    """Form of an alphabet in JSON; it is checked again, because anybody may have changed the JSON."""
+    """Form of an alphabet in JSON, which is checked when it is read because anybody may have changed it."""
 
     columns: tuple[str, ...]
     levels: tuple[pa.Array, ...]
@@ -373,7 +373,7 @@ class AlphabetForm(Declared, frozen=True, eq=False):
 
 
 def symbol_place(alphabet: Alphabet, text: str) -> int:
-    """Return the code of the symbol that a text means in the column's type; -1 if none or several symbols match."""
+    """Return the code of the symbol that a text names in the column's type; -1 if none or several symbols match."""
     level = alphabet.levels[0]
     level_codes = [len(level)] if text == MISSING_TEXT else []
     with suppress(pa.ArrowException, ValueError):
@@ -395,7 +395,7 @@ def arrow_columns(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, A
 
 
 def combine_rows(table: Mapping[str, Any], names: Sequence[str]) -> Combined | dict[str, ArrowColumn]:
-    """Return the combinations of values in some columns as codes, or the columns if combinations are too many."""
+    """Return the combinations of values in some columns as codes, or the columns if there are too many combinations."""
     columns = arrow_columns(table, names)
     return Combined.from_columns(columns) or columns
 

@@ -303,7 +303,7 @@ def _bias(gap: float) -> float:
 
 
 def power_from_dp(levels: Sequence[float], size: float) -> float:
-    """Largest power, at a given size, of any test between two inputs by their ε-DP releases; 1 - power is f of f-DP.
+    """Largest power, at a given size, of any test between two inputs given their ε-DP releases; 1 - power is f of f-DP.
 
     For any two inputs, an ε-DP release can be simulated from a randomized response of level ε [KOV], so no test of
     releases has more power than the best test of such responses [DRS]. Two-sided geometric noise of rate ε on a count

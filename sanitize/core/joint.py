@@ -184,7 +184,7 @@ class ContingencyTable:
         return np.ix_(more_rows, more_columns)
 
     def to_joint(self, smoothing: float = 0.0) -> JointDistribution:
-        """Return the relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
+        """Return the relative frequencies, after adding ``smoothing`` to the count of every cell."""
         smoothing = check_number("smoothing", smoothing, "be a finite number >= 0", lambda value: 0 <= value < np.inf)
         if self.n == 0 or not self.counts.sum() > 0:
             raise InvalidDistribution("the table has no rows, or only rows of weight 0; add rows to learn from")

@@ -158,7 +158,7 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
 
 
 def pml_quantile(joint: JointDistribution, delta: float) -> float:
-    """Least ε, in nats, such that in any Z computed from Y at most a mass δ has pointwise maximal leakage above ε.
+    """Least ε, in nats, such that any Z computed from Y has pointwise maximal leakage above ε with probability <= δ.
 
     This is the inverse ε(δ) of `pml_envelope`: sup P(log Λ(Z) > ε) over all Z computed from Y is at most δ, and no
     smaller ε has this property. So Y is (ε, δ)-PML under any post-processing [Saeidian], and within
@@ -197,7 +197,7 @@ def pml_quantile(joint: JointDistribution, delta: float) -> float:
 
 
 def lift_envelope(lifts: Vector, p_y: Vector, bound: float) -> float:
-    """Largest mass of symbols with a lift of at least ``bound`` in any function of Y, from lifts of shape (n_s, n_y).
+    """Largest mass of symbols with a lift of at least ``bound`` in any Z computed from Y, from lifts (n_s, n_y).
 
     The mass is the least Σ_y P(y) max(0, max_s 1 + λ_s (l - bound)) over λ_s >= 0; secrets that have such a lift in no
     symbol are left out: see proof 6 in docs/theory/proofs.md. In the linear program, each symbol y has a price v_y >=
@@ -290,7 +290,7 @@ def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
 
 
 def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
-    """ℓ1-lift with 1/l in place of l, which bounds the min-lift, (n_y,); inf if P(s, y) = 0 for some s [ZDS §VI].
+    """ℓ1-lift with 1/l in place of l, shape (n_y,), which bounds the min-lift; inf if some P(s, y) = 0 [ZDS §VI].
 
     Examples
     --------
@@ -302,7 +302,7 @@ def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
-    """chi2-lift with 1/l in place of l, which bounds the min-lift, (n_y,); inf if P(s, y) = 0 for some s [ZDS §VI].
+    """chi2-lift with 1/l in place of l, shape (n_y,), which bounds the min-lift; inf if some P(s, y) = 0 [ZDS §VI].
 
     Examples
     --------
@@ -314,7 +314,7 @@ def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
 
 
 def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
-    """α-lift with 1/l in place of l, which bounds the min-lift, (n_y,); inf if P(s, y) = 0 for some s [ZDS §VI].
+    """α-lift with 1/l in place of l, shape (n_y,), which bounds the min-lift; inf if some P(s, y) = 0 [ZDS §VI].
 
     Parameters
     ----------

@@ -229,7 +229,7 @@ def side_lifts(
 
 
 def dobrushin_coefficient(channel: Channel) -> float:
-    """Largest total variation between two rows of a channel: the largest share of an input difference that survives.
+    """Largest total variation between two rows of a channel; differences of inputs shrink at least by this factor.
 
     For any two distributions of X, the total variation between the distributions of Y is at most this coefficient times
     that between the distributions of X, with equality for the two point masses on these rows. The same holds for every
@@ -433,7 +433,7 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
 
 
 def share_of_entropy(information: float, p: NDArray[np.float64]) -> float:
-    """Share of the entropy H(p) that is kept, between 0 and 1; 1 if one symbol has all mass.
+    """Ratio of ``information`` to the entropy H(p), between 0 and 1; 1 if one symbol has all the probability.
 
     Examples
     --------

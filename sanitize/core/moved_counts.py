@@ -1,4 +1,4 @@
-"""Differential privacy of the cell in which a row is counted, by discrete Gaussian noise on counts.
+"""Differential privacy for the cell in which a row is counted, by discrete Gaussian noise on the counts.
 
 A row that moves from one count to another changes two counts, by -1 and +1. With independent noise of P(z) ∝
 exp(-z²/2σ²) on both counts, the noisy counts are o_1 = n_1 + z_1 and o_2 = n_2 + z_2; after the move, the same values
@@ -27,7 +27,7 @@ _REACH = 38.0
 
 
 def moved_count_delta(eps: float, sigma: float) -> float:
-    """Least δ for which counts with discrete Gaussian noise are (ε, δ)-private about the cell of each row.
+    """Least δ for which counts with discrete Gaussian noise are (ε, δ)-DP if one row moves to another cell.
 
     The value is rounded up; the module's docstring derives the formula. Other rows do not matter, so δ holds for a
     whole table of counts with independent noise on each.
@@ -71,7 +71,7 @@ def moved_count_delta(eps: float, sigma: float) -> float:
 
 @cache
 def moved_count_sigma(eps: float, delta: float) -> float:
-    """Noise σ, in steps of 1/64, that makes counts (ε, δ)-private about the cell of each row.
+    """Noise σ, in steps of 1/64, that makes counts (ε, δ)-DP if one row moves to another cell.
 
     The result is the least sufficient σ wherever δ falls as σ grows. For σ below 1, δ need not fall everywhere, and the
     result may be larger than the least σ.

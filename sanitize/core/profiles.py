@@ -91,7 +91,7 @@ class Relation:
 def pair_relations(
     names: Sequence[str], codes: Sequence[Sequence[Codes]], weights: tuple[Vector, Vector], *, is_drawn: bool
 ) -> tuple[Relation, ...]:
-    """Compare relations between two columns of a table with those in other rows, for the pairs of `choose_pairs`.
+    """Return the strength of the relations between columns in a table and in other rows, for pairs of `choose_pairs`.
 
     Cramér's V of the other rows counts only the pattern of the table's relation, so a reversed relation is lost. Both
     values are corrected for the bias of small samples.
@@ -172,7 +172,7 @@ def _square_slope(p: Vector) -> float:
 
 
 def _contingency(table: Vector) -> Vector:
-    """Frequencies minus expected ones under independence, divided by roots of the latter; the squares sum to χ²/n."""
+    """Return (p - e)/√e for frequencies p and the frequencies e under independence; the squares sum to χ²/n."""
     p = table / table.sum()
     alone = np.outer(p.sum(axis=1), p.sum(axis=0))
     return np.divide(p - alone, np.sqrt(alone), out=np.zeros_like(p), where=alone > 0)

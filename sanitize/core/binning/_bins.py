@@ -27,7 +27,7 @@ _MOST_SYMBOLS = 1 << 20
 
 
 class LearnedEdges(list[Any]):
-    """Edges that were learned from the rows; they count as learned even if somebody passes them by hand."""
+    """Edges of bins that were learned from the rows; they count as learned even if somebody passes them by hand."""
 
 
 class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
@@ -83,7 +83,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @property
     def prints_labels(self) -> bool:
-        """True if intervals are released by name; other bins release a value drawn inside the interval."""
+        """True if intervals are released by name, False if a value drawn inside the interval is released."""
         return self.has_one_edge
 
     @property
@@ -111,7 +111,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         return self._find_intervals(numbers, np.isnan(numbers))
 
     def _find_intervals(self, numbers: NDArray[Any], missing: Mask) -> tuple[pa.DictionaryArray, int]:
-        """Return the interval of each number, compared in the type of the edges, and the number of clipped rows."""
+        """Return the interval of each number, compared with edges of the same type, and the number of clipped rows."""
         edges = np.array(self.edges, numbers.dtype)
         is_outside = (numbers < edges[0]) | (numbers > edges[-1])
         codes = edges_passed(edges[1:-1], numbers).astype(np.int32)
@@ -119,7 +119,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         return places, int(np.count_nonzero(is_outside & ~missing))
 
     def draw(self, labels: pa.DictionaryArray, words: NDArray[np.uint32]) -> pa.Array:
-        """Draw a value uniformly in each row's interval, independent of the row's own value."""
+        """Draw a value uniformly in each row's interval, independently of the row's own value."""
         place = pc.index_in(labels.dictionary, value_set=self.labels).to_numpy(zero_copy_only=False)
         missing = labels.indices.is_null().to_numpy(zero_copy_only=False)
         indices = labels.indices.fill_null(0).to_numpy(zero_copy_only=False)

@@ -66,7 +66,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
 
     @classmethod
     def from_edges(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
-        """Build bins from dates, times, or ISO 8601 text that somebody chose or that were learned from the rows."""
+        """Build bins from edges that are dates, times or ISO 8601 text, chosen by somebody or learned from the rows."""
         seconds = date_edges(f"bins of {column!r}", edges)
         as_seconds(pa.array([], value_type(dtype)), column)
         return cls(column, cls.with_ends(seconds), learned=isinstance(edges, LearnedEdges), whole=True, step=None)
@@ -130,7 +130,7 @@ def holds_dates(dtype: pa.DataType) -> bool:
 
 
 def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], Mask]:
-    """Return whole seconds since 1970 of each row, rounded down, in UTC, and a mask of missing rows, which get 0.
+    """Return each row's seconds since 1970 in UTC, rounded down, and a mask of missing rows, which get 0.
 
     Text, as in CSV files, is read as ISO 8601.
 

@@ -1,4 +1,4 @@
-"""Bounds on extreme lifts from a bound on an averaged lift, given the share of the extreme symbol.
+"""Bounds on the max-lift or min-lift from a bound on an averaged lift, given the P(s) of that extreme lift.
 
 The printed converses hold [ZDS Prop. 4, 6]. The converses for the max-lift are improved here: lifts average to 1, so a
 letter with a lift above 1 forces other lifts below 1, and no lift exceeds 1/P_S(s).
@@ -18,7 +18,7 @@ from sanitize.core.bounds._lift import Bound, excess
 
 
 def max_lift_from_l1(bound: float, share: float) -> Bound:
-    """Bound min(1/P, 1 + bound/(2P)) on the max-lift Λ from a bound on the ℓ1-lift [ZDS Prop. 4.1, sharpened].
+    """Bound min(1/P, 1 + bound/(2P)), P = share, on the max-lift from one on the ℓ1-lift [ZDS Prop. 4.1, sharpened].
 
     The printed bound 1 + bound/P is true and loose, because only half of the ℓ1-lift comes from lifts above 1.
 
@@ -48,7 +48,7 @@ def max_lift_from_l1(bound: float, share: float) -> Bound:
 
 
 def max_lift_from_chi2(bound: float, share: float) -> Bound:
-    """Bound min(1/P, 1 + √(bound (1-P)/P)) on the max-lift Λ from a bound on the χ²-lift [ZDS Prop. 4.2, sharpened].
+    """Bound min(1/P, 1 + √(bound (1-P)/P)), P = share, on the max-lift from a χ²-lift bound [ZDS Prop. 4.2, sharpened].
 
     The printed bound 1 + √(bound/P) is true and loose.
 
@@ -72,7 +72,7 @@ def max_lift_from_chi2(bound: float, share: float) -> Bound:
 
 
 def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
-    """Bound x on Λ from a bound on the α-lift: P x**α + (1-P)((1-Px)/(1-P))**α = bound**α [ZDS Prop. 4.3].
+    """Bound x on the max-lift from a bound on the α-lift: P x**α + (1-P)((1-Px)/(1-P))**α = bound**α [ZDS Prop. 4.3].
 
     The result sharpens the printed bound P**(-1/α) bound, which is true and loose.
 
@@ -113,7 +113,7 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
 
 
 def min_lift_from_l1_inverse(bound: float, share: float) -> Bound:
-    """Lower bound P/(bound + P) on the min-lift Ψ from a bound on the ℓ1-lift-inverse, as published [ZDS Prop. 6.1].
+    """Lower bound P/(bound + P), P = share, on the min-lift from a bound on the ℓ1-lift-inverse [ZDS Prop. 6.1].
 
     The bound is approached as the share of a letter that takes up the rest vanishes.
 
@@ -135,7 +135,7 @@ def min_lift_from_l1_inverse(bound: float, share: float) -> Bound:
 
 
 def min_lift_from_chi2_inverse(bound: float, share: float) -> Bound:
-    """Lower bound √P/(√bound + √P) on the min-lift Ψ from a bound on the χ²-lift-inverse, as published [ZDS Prop. 6.2].
+    """Lower bound √P/(√bound + √P), P = share, on the min-lift from a bound on the χ²-lift-inverse [ZDS Prop. 6.2].
 
     The bound is approached as the share of a letter that takes up the rest vanishes.
 
@@ -157,7 +157,7 @@ def min_lift_from_chi2_inverse(bound: float, share: float) -> Bound:
 
 
 def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bound:
-    """Lower bound x on Ψ from the α-lift-inverse: P x**-α + (1-P)((1-P)/(1-Px))**α = bound**α [ZDS Prop. 6.3].
+    """Lower min-lift bound x from the α-lift-inverse: P x**-α + (1-P)((1-P)/(1-Px))**α = bound**α [ZDS Prop. 6.3].
 
     The result sharpens the printed bound P**(1/α)/bound on the min-lift, which is true and loose.
 

@@ -110,6 +110,6 @@ def alpha_lift_inverse_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 
 def _ends(lower: float, upper: float) -> tuple[float, float, float, float]:
-    """Check both bounds, given in nats; return lower, upper, a and 1 - a, with a = e**-lower."""
+    """Check both bounds, which are in nats, and return lower, upper, a and 1 - a, with a = e**-lower."""
     lower, upper = number("lower", lower, 0, math.inf), number("upper", upper, 0, math.inf)
     return lower, upper, math.exp(-lower), -math.expm1(-lower)

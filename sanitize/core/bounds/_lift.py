@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bound:
-    """Tight bound, with the published bound for comparison.
+    """Tight bound on a measure, with the published bound for comparison.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Bound:
 
     @property
     def verdict(self) -> Literal["tight", "loose", "false"]:
-        """Verdict on the published bound for these numbers; ``false`` if some distribution exceeds it."""
+        """Verdict on the published bound for the given parameters; ``false`` if some distribution exceeds it."""
         if self.tight == self.printed or math.isclose(self.tight, self.printed, rel_tol=SAME):
             return "tight"
         holds = self.printed > self.tight if self.side == "upper" else self.printed < self.tight
@@ -51,7 +51,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class TwoPoint:
-    """Distribution of mean 1 on the two lifts a and b: weights p of b and q of a, and the products pb and qa."""
+    """Distribution with mean 1 on two lifts a and b: probabilities q of a and p of b, and the products qa and pb."""
 
     p: float
     q: float
@@ -60,7 +60,7 @@ class TwoPoint:
 
     @classmethod
     def from_bounds(cls, lower: float, upper: float) -> TwoPoint:
-        """Build the distribution from bounds, at least one > 0; p = pb/b avoids overflow and cancellation."""
+        """Build the distribution on a = e**-lower and b = e**upper; p = pb/b avoids overflow and cancellation."""
         width = -math.expm1(-(lower + upper))
         pb = -math.expm1(-lower) / width
         q = -math.expm1(-upper) / width
@@ -68,7 +68,7 @@ class TwoPoint:
 
 
 def mutual_information_bound(lower: float, upper: float) -> Bound:
-    """Bound p b log b + (1-p) a log a, p = (1-a)/(b-a), on I(S;Y) in nats [ZDS Prop. 1.1, corrected].
+    """Bound on I(S;Y), for lifts in [a, b]: p b log b + (1-p) a log a, p = (1-a)/(b-a) [ZDS Prop. 1.1, corrected].
 
     The printed bound ``upper`` is true and loose.
 
@@ -97,7 +97,7 @@ def mutual_information_bound(lower: float, upper: float) -> Bound:
 
 
 def total_variation_bound(lower: float, upper: float) -> Bound:
-    """Bound (b-1)(1-a)/(b-a) on the total variation T(S;Y) [ZDS Prop. 1.2, corrected].
+    """Bound on the total variation T(S;Y), for lifts in [a, b]: (b-1)(1-a)/(b-a) [ZDS Prop. 1.2, corrected].
 
     The printed bound (b-1)/2 is false if a + b < 2.
 
@@ -118,7 +118,7 @@ def total_variation_bound(lower: float, upper: float) -> Bound:
 
 
 def chi2_bound(lower: float, upper: float) -> Bound:
-    """Bound (b-1)(1-a) on χ²(S;Y) and on every χ²-lift [ZDS Prop. 1.2, 3.2, corrected].
+    """Bound on χ²(S;Y) and on every χ²-lift, for lifts in [a, b]: (b-1)(1-a) [ZDS Prop. 1.2, 3.2, corrected].
 
     The printed bound (b-1)**2 is false if a + b < 2.
 
@@ -140,7 +140,7 @@ def chi2_bound(lower: float, upper: float) -> Bound:
 
 
 def l1_lift_bound(lower: float, upper: float) -> Bound:
-    """Bound 2(b-1)(1-a)/(b-a) on every ℓ1-lift [ZDS Prop. 3.1, corrected].
+    """Bound on every ℓ1-lift, for lifts in [a, b]: 2(b-1)(1-a)/(b-a) [ZDS Prop. 3.1, corrected].
 
     The printed bound b-1 is false if a + b < 2.
 
@@ -253,14 +253,14 @@ def _nats(lower: float, upper: float) -> tuple[float, float]:
 
 
 def _deviation(lower: float, upper: float) -> float:
-    """Half of the largest mean E|l - 1|, which is p(b - 1)."""
+    """Half of the largest mean E|l - 1| within the bounds, which is p(b - 1)."""
     if min(lower, upper) == 0:
         return 0.0
     return TwoPoint.from_bounds(lower, upper).pb * -math.expm1(-upper)
 
 
 def _information(lower: float, upper: float, alpha: float) -> float:
-    """Return log(E[l**α])/(α-1) of the two-point distribution; E[l log l] at α = 1."""
+    """Return log(E[l**α])/(α-1) of the two-point distribution on the bounds, or E[l log l] at α = 1."""
     if min(lower, upper) == 0:
         return 0.0
     if math.isinf(alpha) or math.isinf(upper):
@@ -284,7 +284,7 @@ def _growth(t: float, order: float) -> float:
 
 
 def excess(t: float, alpha: float) -> float:
-    """Return (e**(αt) - 1 - α(e**t - 1))/(α-1), or its limit at α = 1: the part not linear in the lift l = e**t.
+    """Return (l**α - 1 - α(l - 1))/(α-1) at l = e**t, or its limit at α = 1: the part of l**α that is not linear in l.
 
     For small t it is about α t**2/2, where the closed form would lose every digit; the terms used here are >= 0 for t
     >= 0.

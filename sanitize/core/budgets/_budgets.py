@@ -1,4 +1,4 @@
-"""Budgets on what each released symbol reveals, one class per measure of leakage; all are functions of the lifts.
+"""Budgets on how much each released symbol reveals, one class per measure of leakage; all are functions of the lifts.
 
 Differences up to 1e-12 (rounding of doubles) count as met.
 """
@@ -61,7 +61,7 @@ class Budget(Protocol):
         """Excess of each symbol's leakage over the budget, shape (k,), from lifts (n_s, k) and the prior (n_s,)."""
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Risk ω of each column of lifts, shape (k,), by which mechanisms order symbols."""
+        """Risk ω of each column of lifts, shape (k,): mechanisms sort symbols by this number."""
 
 
 class LiftwiseBudget(ABC):
@@ -310,7 +310,7 @@ class LiftBudget(_LiftBased):
 
     @classmethod
     def from_ldp(cls, eps: float, min_share: float = 0.5) -> LiftBudget:
-        """Budget that implies ε-LDP of S, with ``min_share`` of ε for the min-lift and the rest for the max-lift."""
+        """Budget that implies ε-LDP of S: a share ``min_share`` of ε is for the min-lift, the rest for the max-lift."""
         with checking("LiftBudget.from_ldp"):
             non_negative("eps", eps)
             probability("min_share", min_share)
@@ -339,7 +339,7 @@ class LiftBudget(_LiftBased):
 
 
 def lift_limits(budget: object) -> LiftBudget | None:
-    """Limits on each lift: a `LiftBudget` itself, or the limits of an averaged budget; None if there are none."""
+    """Limits on each lift: a `LiftBudget` itself, or the ``limits`` of another budget; None if there are none."""
     found = budget.limits if isinstance(budget, AveragedBudget) else budget
     return found if isinstance(found, LiftBudget) else None
 
@@ -499,7 +499,7 @@ class LDPBudget(_LiftBased):
 
 
 class AveragedBudget(_LiftBased):
-    """Base of budgets on an average of the lift and of its inverse, with optional limits on each lift."""
+    """Base of budgets on an average of the lift and an average of its inverse, with optional limits on each lift."""
 
     lower: float
     upper: float
@@ -522,7 +522,7 @@ class AveragedBudget(_LiftBased):
         return f"{type(self).__name__}({', '.join(given)})"
 
     def _bounds(self) -> tuple[float, float]:
-        """Bounds on the average of the lift and of its inverse."""
+        """Bounds on the average of the lift and on the average of its inverse."""
         return _expm1(self.upper), _expm1(self.lower)
 
     @abstractmethod
@@ -538,7 +538,7 @@ class AveragedBudget(_LiftBased):
         return clear_rounding(over if self.limits is None else np.maximum(over, self.limits.lift_excess(lifts, p_s)))
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum of both averages and of the risk of the limits on each lift, without sides that have no bound."""
+        """Sum of both averages and the risk under the limits on each lift, leaving out averages without a bound."""
         risk = np.zeros(lifts.shape[1]) if self.limits is None else self.limits.lift_risk(lifts, p_s)
         if not math.isinf(self.upper):
             risk = risk + self._measure(lifts, p_s)

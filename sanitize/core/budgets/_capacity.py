@@ -51,7 +51,7 @@ class CapacityBudget:
             nats("nats", self.nats)
 
     def measure_channel(self, channel: Channel) -> Measure:
-        """Return the capacity of the channel, certified from above, as a line of a report with its limit."""
+        """Return the report's line on the capacity of the channel, with the certified upper bound and the limit."""
         # Requested gap of the certified bracket: far below the 1e-9 nats that a verdict tolerates.
         bracket = channel_capacity(channel, 1e-11)
         label, most = "capacity of the channel X to Y", math.log(channel.n_inputs)
@@ -81,7 +81,7 @@ class ChannelBudget(Protocol):
 
 @dataclass(frozen=True)
 class CVaRLiftBudget:
-    """Limit e**upper on the mean of the largest lifts of every s, over released symbols of total mass δ.
+    """Limit e**upper on the mean of each s's largest lifts, over released symbols of total probability δ.
 
     The mean, max over events A of P(Y in A) = δ of P(A|s)/P(A), is the conditional value at risk (CVaR) of the lift:
     the max-lift for δ = 0, and 1 for δ = 1. The lifts of anything computed from Y are means of the lifts of Y, and
@@ -132,7 +132,7 @@ class CVaRLiftBudget:
 
 @dataclass(frozen=True)
 class PMLEnvelopeBudget(CVaRLiftBudget):
-    """Limit e**upper on all lifts, except on a mass of at most δ of Y or of anything computed from Y.
+    """Limit e**upper on all lifts, which Y or anything computed from Y may exceed with probability at most δ.
 
     The budget bounds sup P(log Λ(Z) > upper) over all Z computed from Y, the limit of
     `sanitize.core.lifts.pml_envelope` from above: a symbol on the bound meets the budget, while the envelope at u
@@ -159,7 +159,7 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
     """
 
     def excess(self, released: JointDistribution) -> Vector:
-        """Mass of lifts above the limit, minus δ, shape (n_y,): one figure, repeated for each released symbol."""
+        """Probability of lifts above the limit minus δ, shape (n_y,): one figure, repeated for each released symbol."""
         # A symbol on the bound is within the budget, and rounding puts some of these symbols slightly above the bound.
         beyond = lift_envelope(lift(released), released.p_x, exp(self.upper) * (1 + 2 * BUDGET)) - self.delta
         return np.full(len(released.public), float(clear_rounding(np.array(beyond))))
@@ -193,7 +193,7 @@ class MeanBudget(LiftwiseBudget):
 
     @abstractmethod
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Slopes of the function at columns of lifts, shape (n_s, k); slope · l is at most its value at any l."""
+        """Slopes at columns of lifts, shape (n_s, k), of linear functions that the convex function is never below."""
 
     def excess(self, released: JointDistribution) -> Vector:
         """Excess of the mean over the budget, shape (n_y,): one figure for the release, repeated for each symbol."""
@@ -235,7 +235,7 @@ class MutualInformationBudget(MeanBudget):
 
 
 class TotalVariationBudget(MeanBudget):
-    """Limit ``upper`` on T(S;Y), the total variation of P_SY from independence and mean of Σ_s P(s) |l - 1| / 2.
+    """Limit ``upper`` on T(S;Y), the total variation of P_SY from independence and the mean of Σ_s P(s) |l - 1| / 2.
 
     Seeing Y raises the chance of guessing any event of S right by at most ``upper``.
 
@@ -254,7 +254,7 @@ class TotalVariationBudget(MeanBudget):
     measure = "total_variation"
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Return the slope P(s) sign(l - 1) / 2, shifted to be 0 at independence."""
+        """Return the slope P(s) sign(l - 1) / 2, shifted by a multiple of P(s) so that its sum over s is 0."""
         sides = np.sign(lifts - 1)
         return p_s[:, None] * (sides - product(p_s, sides)) / 2
 
@@ -295,7 +295,7 @@ MEAN_BUDGETS = MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudg
 
 
 def tail_means(lifts: Vector, p_y: Vector, delta: float) -> Vector:
-    """Mean lift of each s over its largest lifts with total mass δ, shape (n_s,); the max-lift for δ = 0."""
+    """Mean of each s's largest lifts over released symbols of total probability δ, shape (n_s,); max-lift for δ = 0."""
     top = lifts[:, p_y > 0].max(axis=1)
     if delta == 0:
         return top

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalBudget(LiftwiseBudget):
-    """Budget on y alone that applies an inner budget to every pair (b, y), b being an earlier released symbol.
+    """Budget on a released symbol y that applies an inner budget to every pair of y and an earlier released symbol b.
 
     Any mechanism that takes a `Budget` can use it: the mechanism is given the distribution of ((s, b), X) and treats
     the pairs as its sensitive symbols. Each lift of (s, b) at y gives P(s, b | y), and from it the lift of s at (b, y),
@@ -43,11 +43,11 @@ class ConditionalBudget(LiftwiseBudget):
     shape: tuple[int, int]
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Largest excess of any b over the inner budget for each column of lifts (n_pairs, k)."""
+        """Largest excess over the inner budget, among the earlier symbols b, of each column of lifts (n_pairs, k)."""
         return self._worst(self.inner.lift_excess, lifts, p_s)
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Largest risk of any b under the inner budget, for each column of lifts, shape (k,)."""
+        """Largest risk under the inner budget, among the earlier symbols b, of each column of lifts, shape (k,)."""
         return self._worst(self.inner.lift_risk, lifts, p_s)
 
     def _worst(self, inner_figure: Callable[[Vector, Vector], Vector], lifts: Vector, p_pairs: Vector) -> Vector:
@@ -69,7 +69,7 @@ class ConditionalBudget(LiftwiseBudget):
 
 
 def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple[JointDistribution, ConditionalBudget]:
-    """Return the distribution of ((s, b), X) and its budget, from P(s, b, x) of shape (n_s, n_b, n_x)."""
+    """Return the distribution of ((s, b), X) and the budget on it, from P(s, b, x) of shape (n_s, n_b, n_x)."""
     n_s, n_b, n_x = cells.shape
     rows = cells.reshape(-1, n_x)
     occur = np.flatnonzero(rows.any(axis=1))
@@ -81,7 +81,7 @@ def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class ReferredBudget(LiftwiseBudget):
-    """Budget for a mechanism applied to one group, on lifts P(s|y)/P(s) with P(s) of the whole population.
+    """Budget for a mechanism applied to one group, on lifts P(s|y)/P(s), where P(s) is the whole population's.
 
     The inner budget limits P(s|y, group)/P(s), for a distribution of (S, Y) in one group. A release with all symbols of
     the group merged may exceed it, because the group itself reveals something about S.

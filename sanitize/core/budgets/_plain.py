@@ -1,4 +1,4 @@
-"""Conversion of budgets: from arguments of users, to plain values and back, to a share, and to a sentence.
+"""Conversion of budgets from users' arguments, to plain values and back, to tighter budgets, and to sentences.
 
 Saved releases, ledgers and reports all write budgets as these plain values into their JSON.
 """
@@ -58,7 +58,7 @@ BudgetForm = dict[str, Finite | str | _Sides]
 
 
 def budget_to_dict(budget: object) -> dict[str, Any]:
-    """Return the type and numeric fields of a budget; other fields, which only users' budgets have, are left out."""
+    """Return the type and numeric fields of a budget, without other fields, which only users' own classes have."""
     values, limits = budget_bounds(budget), lift_limits(budget)
     sides = values if isinstance(budget, LiftBudget) else {k: side for k, side in values.items() if is_number(side)}
     beside = {} if limits in (None, budget) else {"limits": budget_to_dict(limits)}
@@ -115,7 +115,7 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
 
 
 def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
-    """Return a number of nats or a `CapacityBudget` as the budget of a mechanism calibrated to a capacity."""
+    """Return a number of nats as a `CapacityBudget`, or a `CapacityBudget` unchanged; refuse any other budget."""
     if is_number(budget):
         return CapacityBudget(budget_nats(budget))
     if not isinstance(budget, CapacityBudget):
@@ -135,7 +135,7 @@ def declared_budget(budget: object) -> Budget:
 
 
 def as_budget(budget: Budget | float | None, joint: JointDistribution | None = None) -> Budget:
-    """Return the budget of a lift mechanism: a Budget unchanged, a number as symmetric LIP in nats; refuse None.
+    """Return the budget of a mechanism: a Budget unchanged, a number of nats as symmetric lift limits; refuse None.
 
     If a distribution is given, limits by value are put in the order of its sensitive symbols, as designing a channel
     requires.
@@ -156,7 +156,7 @@ def as_budget(budget: Budget | float | None, joint: JointDistribution | None = N
 
 
 def budget_nats(budget: float) -> float:
-    """Return a numeric budget as a float."""
+    """Return a number of nats as a float, or refuse it as a budget."""
     try:
         return nats("budget", budget)
     except InvalidParameter as error:
@@ -164,7 +164,7 @@ def budget_nats(budget: float) -> float:
 
 
 def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | LDPBudget:
-    """Return the budget if it bounds every lift, or every ratio of two; otherwise refuse it.
+    """Return the budget if it bounds every lift, or every ratio of two lifts; otherwise refuse it.
 
     Only for these budgets are the posteriors a polytope given by rows of lifts, and the worst case over a set of
     distributions known exactly.

@@ -1,4 +1,4 @@
-"""Channel capacity with a two-sided certificate, and the largest information that an ε-LDP channel can carry."""
+"""Channel capacity with certified lower and upper bounds, and the largest mutual information of ε-LDP channels."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Certified capacity of Y = X + N(0, 1) under a bound on the amplitude of X, and its capacity under a power bound.
+"""Certified capacity of Y = X + N(0, 1) under a bound on the amplitude of X, and capacity under a bound on the power.
 
 The best input is discrete with few points (Smith 1971). The known shape of the best inputs gives approximate places for
 the points; at amplitudes where a new point appears in the middle, the best input of a nearby amplitude does. Newton's
@@ -127,20 +127,20 @@ def capacity_near(amplitude: float, neighbour: AmplitudeCapacity | None, tol: fl
 
 
 def _first_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Yield brackets from the input on the two ends, and from inputs of the known shape."""
+    """Yield brackets of the capacity: of the input on the two ends, then of refined guesses of the best input."""
     yield line.certify(np.array([line.amplitude]), np.ones(1))
     for start in starts_from_shape(line.amplitude):
         yield from _settling(line, *start, _BLUNT)
 
 
 def _shift_neighbour(line: HalfLine, neighbour: AmplitudeCapacity) -> Iterator[AmplitudeCapacity]:
-    """Yield brackets that start from the best input of a nearby amplitude."""
+    """Yield brackets of the capacity from the best input of a nearby amplitude, refined by Newton's method."""
     u, w = fold_input(neighbour)
     yield from _settling(line, np.append(u[:-1] * (line.amplitude / u[-1]), line.amplitude), w, _BLUNT[1:])
 
 
 def _nearby_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Yield brackets that start from the best inputs found for nearby amplitudes."""
+    """Yield brackets of the capacity that start from the best inputs found for nearby amplitudes."""
     for share in _BESIDE:
         neighbour = min(
             _first_brackets(HalfLine.from_amplitude(share * line.amplitude)), key=lambda bracket: bracket.gap
@@ -149,7 +149,7 @@ def _nearby_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
 
 
 def _settling(line: HalfLine, u: Vector, w: Vector, blunts: tuple[float | None, ...]) -> Iterator[AmplitudeCapacity]:
-    """Yield the bracket of each of several runs of Newton's method, one run for each value of ``blunts``."""
+    """Yield a bracket of the capacity after each of several runs of Newton's method, one per value of ``blunts``."""
     for blunt in blunts:
         bracket = refine_input(line, u, w, blunt)
         yield bracket

@@ -33,7 +33,7 @@ _NEWCOMERS = 300
 
 
 class DenseKernel:
-    """Kernel from a matrix, whose columns are scaled by their largest entry so that no product underflows."""
+    """Channel given by a matrix; columns are scaled by their largest entry so that no product underflows."""
 
     def __init__(self, matrix: Vector) -> None:
         peaks = matrix.max(axis=0)
@@ -60,7 +60,7 @@ class DenseKernel:
 
 
 class ChainKernel:
-    """Kernel from a chain of sparse stages, whose product is never formed."""
+    """Channel given by a chain of sparse stages; the product of the stages is never formed."""
 
     def __init__(self, reduced: ReducedChannel) -> None:
         self.stages = reduced.stages
@@ -101,13 +101,13 @@ class Bracket:
 
     @property
     def lower(self) -> float:
-        """Information I(p), which the distribution attains."""
+        """Mutual information I(p) under the input distribution p, a lower bound on the capacity."""
         used = self.distribution > 0
         return max(0.0, float(self.distribution[used] @ self.divergences[used]))
 
     @property
     def upper(self) -> float:
-        """Largest divergence of a row from pW; the information of no input distribution exceeds it."""
+        """Largest divergence of a row from pW, an upper bound on the capacity."""
         return max(self.lower, float(self.divergences.max()))
 
     @property
@@ -117,7 +117,7 @@ class Bracket:
 
 
 def solve(kernel: Kernel, tol: float) -> Bracket:
-    """Return the bracket of an input distribution, at most ``tol`` wide or as narrow as rounding and size allow."""
+    """Return a bracket of the capacity, at most ``tol`` wide or as narrow as rounding and size allow."""
     n = kernel.n_inputs
     p = np.full(n, 1 / n)
     current = best = Bracket(p, kernel.divergences(p), 1)
@@ -146,7 +146,7 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
 
 
 def _candidates(kernel: Kernel, bracket: Bracket) -> Codes:
-    """Inputs that may carry mass at the optimum; some optimum uses no more inputs than there are outputs."""
+    """Inputs that may have mass in an optimal distribution; some optimum uses no more inputs than there are outputs."""
     near = bracket.divergences > bracket.lower - bracket.gap
     inputs = np.flatnonzero(near | (bracket.distribution > 1e-3 / kernel.n_inputs))
     most = 2 * kernel.n_outputs + _NEWCOMERS
@@ -161,7 +161,7 @@ def _fits(kernel: Kernel, n: int) -> bool:
 
 
 def _scout(kernel: Kernel, current: Bracket, best: Bracket, tol: float, steps: int) -> tuple[Bracket, Bracket]:
-    """Update p <- p e^{tD} with larger t while I does not fall; return the last and the narrowest bracket."""
+    """Repeat p <- p e^{tD}, raising t while I(p) does not fall; return the last and the narrowest bracket."""
     length = 1.0
     for _ in range(steps):
         d = current.divergences

@@ -1,4 +1,4 @@
-"""Channel capacity with a two-sided certificate, and the largest information that an ε-LDP channel can carry."""
+"""Channel capacity with certified lower and upper bounds, and the largest mutual information of ε-LDP channels."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Capacity(Bracketed):
     iterations: int
 
     def __new__(cls, lower: float, upper: float, input_distribution: Vector, iterations: int) -> Self:
-        """Return a bracket with its certificate."""
+        """Return a bracket of the capacity, with the input distribution and the number of iterations behind it."""
         instance = super().__new__(cls, lower, upper)
         instance.input_distribution, instance.iterations = input_distribution, iterations
         return instance

@@ -1,4 +1,4 @@
-"""Even functions of a Gaussian channel's input by quadrature, and Newton's method on the optimality conditions.
+"""Quadrature of even functions for a Gaussian channel, and Newton's method for the best input distribution.
 
 D(x) = KL(N(x, 1) || q) is at most C everywhere and equals C, with slope 0, where the best input has mass (Smith 1971).
 
@@ -69,7 +69,7 @@ class AmplitudeCapacity:
 
 @dataclass(frozen=True, eq=False)
 class HalfLine:
-    """Quadrature of even functions: nodes y >= 0 and inputs u >= 0, each standing for the pair ±u.
+    """Quadrature of even functions, with nodes y >= 0 and inputs u >= 0; each input u represents the pair ±u.
 
     The output density is q(y) = phi(y) S(y), S(y) = sum_k w_k e^{-u_k^2/2} cosh(u_k y), so that
     D(u) = u^2/2 - E log S(u + Z): nothing cancels, however small the amplitude.
@@ -87,7 +87,7 @@ class HalfLine:
         return cls(amplitude, nodes, masses)
 
     def densities(self, u: Vector, order: int = 0) -> list[Vector]:
-        """Mean of the densities at u and -u, shape (k, m), and its derivatives in u, up to order 2."""
+        """Mean of the output densities of u and -u at the nodes, shape (k, m), and its derivatives up to ``order``."""
         right, left = self.nodes - u[:, None], self.nodes + u[:, None]
         f, g = density_at(right) / 2, density_at(left) / 2  # exponentials take most of the time
         derivatives = [f + g]
@@ -135,7 +135,7 @@ class HalfLine:
         return places, heights
 
     def certify(self, u: Vector, w: Vector) -> AmplitudeCapacity:
-        """Return the bracket of an input distribution on ±u: the mean and the maximum of D."""
+        """Return the bracket of the capacity that an input distribution on ±u proves: the mean and the maximum of D."""
         log_s = self.log_s(u, w)
         value = float(w @ self.divergence(u, log_s))
         upper = max(value, float(self.peaks(log_s)[1].max()))
@@ -148,7 +148,7 @@ class HalfLine:
 
 
 def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> AmplitudeCapacity:
-    """Solve D(u_k) = C at all points and D'(u_k) = 0 at movable points by Newton's method; return the bracket.
+    """Solve D(u_k) = C at all points and D'(u_k) = 0 at inner points by Newton's method; return the capacity's bracket.
 
     Directions in which the conditions change by less than the share ``blunt`` of the steepest change are ignored.
     """
@@ -188,7 +188,7 @@ def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> A
 
 
 def fold_input(bracket: AmplitudeCapacity) -> tuple[Vector, Vector]:
-    """Return the points u >= 0 of a symmetric distribution, each standing for ±u, and their masses."""
+    """Return the points u >= 0 of a symmetric distribution, each representing ±u, and their masses."""
     u = bracket.points[bracket.points >= 0]
     return u, bracket.weights[-len(u) :] * np.where(u > 0, 2, 1)
 
@@ -199,7 +199,7 @@ def density_at(z: Vector) -> Vector:
 
 
 def starts_from_shape(amplitude: float) -> Iterator[tuple[Vector, Vector]]:
-    """Yield starting points u >= 0, each standing for ±u, with masses close to the best input's; best guess first."""
+    """Yield starting points u >= 0, each representing ±u, and masses close to the best input's; best guess first."""
     closer = 0.993  # towards the middle, each spacing is about this share of the one before
     spacings, masses = list(_SPACINGS), list(_MASSES)
     while sum(spacings) < amplitude + 2:

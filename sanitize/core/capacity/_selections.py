@@ -20,7 +20,7 @@ Offers = tuple[Codes, ...]
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Best choice found, with a bracket of the capacity of the best possible choice.
+    """Best choice of a distribution for each symbol, with a bracket of the capacity of the best possible choice.
 
     ``distributions`` and ``weights`` hold each symbol's distribution and probability. They are empty if no choice was
     better than the incumbent.
@@ -34,7 +34,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Node of the search: the sets still allowed, the capacity of their union, and the choice that it suggests."""
+    """Node of the search: the sets still allowed, the capacity of their union, and a choice derived from that union."""
 
     offers: Offers
     upper: float
@@ -44,7 +44,7 @@ class _Node:
 
 
 def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int, incumbent: float) -> Selection:
-    """Return the choice of ``rows[offers[symbol]]`` with the largest capacity, within ``tol``."""
+    """Return the choice of one row of ``rows[offers[symbol]]`` per symbol with the largest capacity, within ``tol``."""
     best = Selection(incumbent, 0.0, np.zeros(0, np.intp), np.zeros(0))
     heap: list[tuple[float, int, _Node]] = []
     seen: set[tuple[bytes, ...]] = set()

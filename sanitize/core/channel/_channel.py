@@ -223,7 +223,7 @@ class Channel:
         return Channel(self.stages, inputs or self.inputs, outputs or self.outputs).with_optimality(self.optimality)
 
     def with_optimality(self, optimality: Optimality | None) -> Channel:
-        """Channel with the same kernel and symbols, and its designer's proof of optimality."""
+        """Channel with the same kernel and symbols, and the given statement about its optimality."""
         new_channel = Channel(self.stages, self.inputs, self.outputs)
         object.__setattr__(new_channel, "optimality", optimality)
         return new_channel
@@ -345,7 +345,7 @@ def check_channel(channel: object) -> Channel:
 
 
 class ChannelForm(Declared, frozen=True, eq=False):
-    """Form of a kernel and its symbols in JSON; it is checked again, because anybody may have changed the JSON."""
+    """Form of a channel in JSON, which is checked when it is read because anybody may have changed it."""
 
     format: Literal["sanitize/channel"]
     version: Version1

@@ -24,7 +24,7 @@ _LARGEST_SIZE = 1 << 31
 
 
 class TuplesForm(Declared, frozen=True):
-    """Tuples of codes of parts, in order, and the number of symbols of each part."""
+    """Form of tuples in JSON: the codes of their parts, in order, and the number of symbols of each part."""
 
     codes: list[list[Count]]
     sizes: tuple[Annotated[int, field_note("a number of symbols", ge=1, le=_LARGEST_SIZE)], ...]
@@ -51,7 +51,7 @@ class StageForm(Declared, frozen=True, omit_defaults=True):
 
     @classmethod
     def from_stage(cls, stage: Stage, **part: Any) -> StageForm:
-        """Return the form of a stage, given by its rows."""
+        """Return the form that lists the rows of a stage, with the fields in ``part``."""
         return cls(stage.indptr.tolist(), stage.indices.tolist(), stage.weights.tolist(), stage.n_outputs, **part)
 
 
@@ -108,7 +108,7 @@ def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
 
 
 def read_text(text_or_path: str | os.PathLike[str]) -> str:
-    """Return the text, or the content of the file with this name."""
+    """Return the argument if it is text, or the content of the file if it is a file name."""
     is_path = hasattr(text_or_path, "__fspath__") or (
         isinstance(text_or_path, str) and text_or_path.endswith(".json") and "{" not in text_or_path
     )

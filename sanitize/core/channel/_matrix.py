@@ -1,4 +1,4 @@
-"""Matrices of channels, from an array, a Channel or a fitted sanitizer; row entropies and ratios without a matrix.
+"""Dense matrices of channels, and row entropies and ratios of probabilities computed without a dense matrix.
 
 Three facts keep the cost of entropies and ratios linear in the entries of the stages: leading deterministic stages only
 relabel X; if the rows of the last stage do not overlap, Y determines the input of that stage; and in a product of two
@@ -65,7 +65,7 @@ def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") ->
 
 @dataclass(frozen=True)
 class ReducedChannel:
-    """Channel from the distinct states of X to the information that Y carries about them.
+    """Channel from the distinct states of X, without its deterministic first stages and last stages that mix no inputs.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class ReducedChannel:
 
     @classmethod
     def from_channel(cls, channel: Channel) -> ReducedChannel:
-        """Reduce a channel to its distinct states."""
+        """Reduce a channel: compute the state of each input symbol, and drop last stages that do not mix inputs."""
         stages = list(channel.stages)
         states: Codes = np.arange(channel.n_inputs)
         while stages and stages[0].is_deterministic:
@@ -95,7 +95,7 @@ class ReducedChannel:
 
     @staticmethod
     def source_symbols(channel: Channel) -> Codes:
-        """Symbol to which each output, (n_y,), is traced back through the last stages that do not mix inputs."""
+        """Symbol from which each output comes, before the last stages that do not mix inputs, shape (n_y,)."""
         source: Codes = np.arange(channel.n_outputs)
         for stage in reversed(channel.stages):
             if _overlaps(stage):
@@ -127,7 +127,7 @@ class ReducedChannel:
         return len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS
 
     def entropies(self) -> Vector:
-        """Entropies H(Y|state) in nats, shape (n_states,), after removing randomness that Y determines."""
+        """Entropies in nats of the reduced channel's output given each state, shape (n_states,)."""
         if not self.stages:
             return np.zeros(self.n_states)
         if self._is_small:
@@ -153,7 +153,7 @@ class ReducedChannel:
         return -(exact + (xlogy(weight, weight) * (1 - met) + weight * (whole_log - met_log)))
 
     def log_ratio(self) -> float:
-        """Largest log P(y|x)/P(y|x') over y, x, x' in nats; inf if some x cannot release a y."""
+        """Largest log P(y|x)/P(y|x') over y, x, x' in nats; inf if some x can release a y and others cannot."""
         if self.n_states == 1:
             return 0.0
         if not self.stages:

@@ -74,7 +74,7 @@ class Stage:
     def from_probabilities(
         cls, indptr: NDArray[Any], indices: NDArray[Any], probabilities: Vector, n_outputs: int
     ) -> Stage:
-        """Stage from rows of floats; entries are rounded to the grid, the remainder goes to the row's largest entry."""
+        """Stage from rows of floats, rounded to multiples of 2**-62; each row's largest entry takes the remainder."""
         positive = probabilities > 0
         if not positive.all():
             if not np.isfinite(probabilities).all() or (probabilities < 0).any():
@@ -112,7 +112,7 @@ class Stage:
 
     @classmethod
     def dense(cls, weights: NDArray[np.int64]) -> Stage:
-        """Stage where every input may have every output, from integer rows, shape (n_inputs, n_outputs)."""
+        """Stage in which every input may give every output, from integer rows, shape (n_inputs, n_outputs)."""
         n, k = weights.shape
         return cls(np.arange(0, n * k + 1, k), np.tile(np.arange(k), n), weights.ravel(), k)
 

@@ -58,7 +58,7 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
 
 
 def _steps(channels: Sequence[Sequence[Channel]]) -> tuple[list[tuple[int, Stage]], list[tuple[int, Stage]]]:
-    """Stages of all parts in order: the first channels of all parts, then the second; merging stages come first."""
+    """Return merging and drawing stages with the numbers of their parts: all parts' first channels, then the second."""
     merging: list[tuple[int, Stage]] = []
     drawing: list[tuple[int, Stage]] = []
     for turn in range(max((len(part_channels) for part_channels in channels), default=0)):

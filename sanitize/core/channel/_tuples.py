@@ -1,4 +1,4 @@
-"""Stages that draw one part of a tuple from its own symbol, while the others pass through.
+"""Stages that draw one part of a tuple from that part's symbol and leave the other parts unchanged.
 
 Such a stage uses the integers of the part's own stage, so the distribution of the whole tuple is exact.
 """
@@ -63,7 +63,7 @@ class PartStage(Stage):
 
     @property
     def sampler(self) -> Sampler:
-        """Sampler that draws from the part's small table and puts the result into the tuple: the stage itself."""
+        """The stage itself, which as a sampler draws from the part's small table and puts the result into the tuple."""
         return self
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
@@ -91,7 +91,7 @@ class PartStage(Stage):
 
 
 def part_stages(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:
-    """Return the symbols in all input tuples and the stages of each drawn part; None if a stage draws whole tuples."""
+    """Return each drawn part's symbol in every input tuple, and its stages; None if a stage draws whole tuples."""
     place: NDArray[Any] = np.arange(stages[0].n_inputs)
     parts: dict[int, tuple[NDArray[np.int32], tuple[Stage, ...]]] = {}
     for stage in stages:
@@ -120,7 +120,7 @@ class Tuples:
 
     @classmethod
     def from_alphabet(cls, alphabet: Alphabet, groups: Sequence[Sequence[str]]) -> tuple[Tuples, tuple[Alphabet, ...]]:
-        """Return the tuples of an alphabet whose columns form groups, in order, and each group's alphabet."""
+        """Return an alphabet's symbols as tuples with a part for each group of columns, and each group's alphabet."""
         columns: list[NDArray[np.int32]] = []
         alphabets: list[Alphabet] = []
         for group in groups:

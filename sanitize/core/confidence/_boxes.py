@@ -71,7 +71,7 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vect
 
 
 def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
-    """Quantile of the beta distribution beyond which the lower or upper tail has this probability."""
+    """Point of the beta distribution that is exceeded (``above``), or not reached, with probability ``tail``."""
     quantiles, left = np.empty(a.shape), np.ones(a.shape, bool)
     # A share near 1 is computed from its complement near 0.
     for first, second, is_mirrored in ((a, b, False), (b, a, True)):
@@ -85,7 +85,7 @@ def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
 
 
 def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vector, Mask]:
-    """Quantiles by Newton's method on the concave log of the tail, and a mask of converged ones.
+    """Return quantiles by Newton's method on the concave log of the tail, and a mask of those that converged.
 
     The start is an approximation by the normal distribution [Abramowitz and Stegun 1964, 26.5.22].
     """
@@ -140,7 +140,7 @@ def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
 
 
 def total_variation_radius(k: int, n: ArrayLike, level: float) -> Vector:
-    """Distance in total variation that frequencies of n rows over k symbols exceed with probability at most ``level``.
+    """Total variation from P that the frequencies of n rows over k symbols exceed with probability <= ``level``.
 
     The result is the smaller of two bounds that hold for every distribution: a union of Hoeffding bounds over the 2^k -
     2 proper subsets [WOS03], and the mean deviation, at most sqrt((k-1)/n)/2, plus a bounded-differences term [McD89].
@@ -266,12 +266,12 @@ def least_near(values: Vector, center: Vector, up: Vector, down: Vector, distanc
 
 
 def _mean_change(values: Vector, grow: Vector, shrink: Vector, distance: Vector) -> Vector:
-    """Change of the mean, shape (n_s, m), when all free mass moves from the last values (k, m) to the first."""
+    """Change of the mean, shape (n_s, m), when all mass that may move goes from the last values (k, m) to the first."""
     return np.asarray((shift_mass(grow, shrink, distance) * values).sum(axis=1))
 
 
 def shift_mass(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
-    """Change of each distribution, shape (n_s, k, m), when all free mass moves from its last entries to its first.
+    """Change of each distribution, (n_s, k, m), when all mass that may move goes from the last entries to the first.
 
     Entries may grow and shrink by ``grow`` and ``shrink``, and distributions move by at most ``distance``, shape
     (n_s,), in total variation.

@@ -275,7 +275,7 @@ class ConfidenceSet:
         return release_bounds(center, up, down, self.distance, matrix)
 
     def work(self, channel: Channel) -> int:
-        """Upper bound on how many values a channel's worst case sorts: entries of P(y|x) times sensitive symbols."""
+        """Upper bound on the number of values that `worst_case` sorts: entries of P(y|x) times sensitive symbols."""
         n_s = len(self.center)
         stages = channel.stages[1:] if channel.stages[0].is_deterministic else channel.stages
         entries = n_in = stages[0].n_inputs if stages else channel.n_outputs

@@ -90,7 +90,7 @@ def _most_information(worst: WorstCase) -> float:
 
 
 def _least_information(worst: WorstCase, channel: Channel) -> float:
-    """Lower bound H(S) + E log R(S|Y) of I(S;Y), where the frequencies give the guess R of the posterior.
+    """Lower bound H(S) + E log R(S|Y) of I(S;Y), with the posterior R of the observed frequencies.
 
     The right-hand side is linear in each P(.|s) and concave in P(s), where the entropy lies above its chord.
     """

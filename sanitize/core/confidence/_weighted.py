@@ -1,4 +1,4 @@
-"""Intervals for the population behind weighted rows in independent clusters, by betting on sums of mean 0.
+"""Confidence bounds for the population from weighted rows in independent clusters, by betting on sums of mean 0.
 
 Let cluster c (a row by itself is a cluster) have the weight t_c of rows with s, in units of the largest total that a
 cluster of the frame could have, and the share r_c of it with s and x. At P(x|s) = p the sum of Z_c = (r_c - p) t_c has
@@ -40,7 +40,7 @@ _STEPS = 1024
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows of a sample: codes of (s, x), weights > 0, and clusters; the sample counts ``repeats`` times.
+    """Rows of a sample, as codes of (s, x), weights > 0 and clusters; each row counts ``repeats`` times.
 
     ``is_largest_unknown`` is True if clusters have unequal totals and the largest possible total was not given.
     """
@@ -56,7 +56,7 @@ class WeightedRows:
     def from_weights(
         cls, s: Codes, x: Codes, weights: Vector, clusters: NDArray[np.generic] | None, largest: float | None = None
     ) -> WeightedRows:
-        """Build the sample from rows of positive weight; weights are in units of the largest total.
+        """Build the sample from the rows of positive weight; weights are divided by the largest total of a cluster.
 
         Raises
         ------
@@ -83,7 +83,7 @@ class WeightedRows:
         return counts * (self.repeats * len(self.s) / counts.sum())
 
     def bounds(self, level: float) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-        """Bounds of P(x|s), radii of P(.|s) in total variation and bounds of P(s); each fails with this probability."""
+        """Bounds of P(x|s), radii of P(.|s) in total variation, and bounds of P(s), each with error ``level``."""
         n = self.repeats * (int(self.cluster.max()) + 1)
         secrets = [
             _Shares.from_rows(self.cluster[rows], self.x[rows], self.weights[rows], self.x.max() + 1, self.repeats)
@@ -150,7 +150,7 @@ class _Shares:
 
     @classmethod
     def from_rows(cls, cluster: Codes, x: Codes, weights: Vector, n_x: int, repeats: int) -> _Shares:
-        """Build the sums over the rows of one s."""
+        """Build the numbers of clusters from the rows of one s, or from all rows with s in place of x."""
         cluster = np.unique(cluster, return_inverse=True)[1]
         total = np.asarray(np.bincount(cluster, weights), np.float64)
         pairs, place = np.unique(cluster * n_x + x, return_inverse=True)
@@ -179,7 +179,7 @@ class _Shares:
         return n * np.maximum(ends, SMALLEST_POSITIVE)
 
     def ends(self, level: float, variance: Vector) -> tuple[Vector, Vector]:
-        """Lower and upper bounds of P(x|s), or of P(s)."""
+        """Lower and upper bounds of P(x|s) for one s, or of P(s) if the shares are those of s."""
         cell, row, column = np.nonzero(self.times)
         bets = _Bets(cell, self.shares[row], self.sizes[column], self.times[cell, row, column], self.center)
         return bets.ends(level, _bet_grid(np.log(2 / level), variance), _NEAR[1])
@@ -217,7 +217,7 @@ def _stakes(p: Vector, kappa: Vector) -> Vector:
 
 
 def _bet_grid(needed: float, variance: Vector) -> Vector:
-    """Return values of κ around the best one at each bound of v, for bets that must win ``needed`` nats."""
+    """Return a grid of κ around the best value, per bound of the variance, for bets that must win ``needed`` nats."""
     return np.sqrt(2 * (needed - np.log(_NEAR[1].max())) / variance) * _NEAR[0]
 
 
