@@ -74,7 +74,7 @@ class Effort:
 
 
 def effort_account(effort: float | None, default: int, time_limit: float | None = None) -> Effort:
-    """Return an account of a number of units (at least 1; None for the mechanism's default) and of seconds.
+    """Return an account with a number of units of work, by default the mechanism's, and a time limit in seconds.
 
     Raises
     ------

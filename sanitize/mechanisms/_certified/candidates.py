@@ -1,4 +1,4 @@
-"""Choice of the symbols to test, made on the design rows only: nodes, blocks, and nodes diluted with other cells.
+"""Choice of the symbols to test, made on the design rows: sets of cells, and sets diluted with other cells.
 
 Blocks of cells that are likely to pass are merged from single cells: the block with the least evidence first, at the
 least loss.
@@ -78,7 +78,7 @@ def candidates(members: Mask, profiles: Profiles, power: PowerModel) -> sparse.c
 
 
 def _dilutions(sets: Mask, power: PowerModel) -> list[Codes]:
-    """Return the least dilutions (node, set, ratio) that are enough, per safety margin; the last set has all cells."""
+    """Return, per safety margin, the least dilutions (node, set, ratio) that suffice; the last set has all cells."""
     sizes = sets.sum(axis=1)
     inside = power.design @ sets.T
     node_evidence = expected_evidence(power, inside[:, :-1], sizes[:-1])
@@ -151,7 +151,7 @@ class Agglomeration:
 
 
 def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
-    """Merge the block with the least evidence into another until all have enough; repeat for larger safety margins.
+    """Merge blocks of cells until all have enough evidence, the least proven block first; repeat for larger margins.
 
     Among the blocks with which the merged block has enough evidence, the one that loses least is chosen; if there is
     none, the choice is among the eight with the most evidence.

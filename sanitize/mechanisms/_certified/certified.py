@@ -137,7 +137,7 @@ class _Tests:
         self.power = PowerModel.from_counts(design, row_total(fresh, noise), self.budget, confidence, variance)
 
     def passed(self, symbols: sparse.csr_array) -> Mask:
-        """Return a mask of the symbols (k, n_cells) that fresh rows and the frequencies prove to be in the budget."""
+        """Return a mask of the symbols (k, n_cells) that fresh rows and frequencies prove to be within the budget."""
         joint, design, fresh, noise = self.joint, self.design, self.fresh, self.noise
         for_prior = 0.05  # share of the error probability for the bounds of P(s)
         share = self.error * for_prior / len(design)

@@ -62,7 +62,7 @@ _LEAST = 1e-12
 
 
 def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]:
-    """Return the budget's claims on a symbol: sensitive value, sign, ratio, and P(s) from which the claim is implied.
+    """Return the budget's claims on a symbol: sensitive value, sign, ratio, and the P(s) above which it is implied.
 
     A claim says that P(y, s) is at least (sign 1) or at most (sign -1) the ratio times P(s) P(y).
 
@@ -165,7 +165,7 @@ class Evidence:
         return np.asarray(is_common | is_usable & (shown >= self.needed))
 
     def _tilt(self, b: float, p: float, values: tuple[Vector, ...], depth: Vector) -> Vector:
-        """Return the tilt λ that is about best for symbols that barely pass, from the design rows; λ depth is below 1.
+        """Return a tilt λ close to the best for symbols that barely pass, from the design rows; λ * depth is below 1.
 
         For small λ, λ = t / (v + t²) is best if f has mean t and variance v; t is the mean for which n rows just give
         the needed evidence.

@@ -191,7 +191,7 @@ def _deficit(k: int, rate: float) -> float:
 
 
 def _growth(x: float) -> float:
-    """Return F(x), by its series x²/6 - x⁴/60 + ... for small x."""
+    """Return the function F of `_deficit` at x, from its series x²/6 - x⁴/60 + ... for small x."""
     if x < 0.5:
         return float(_SERIES @ (x * x) ** _ORDERS)
     return _share(2 * x) - 1 + math.log(2 * x) - math.log1p(-math.exp(-2 * x))

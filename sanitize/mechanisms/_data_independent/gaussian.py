@@ -184,7 +184,7 @@ def _variance(half_range: float, amplitude: float) -> float:
 
 
 def _interval_amplitude(eps: float) -> float:
-    """Largest A with C(A) <= ε, between two upper bounds of C and the capacity of the uniform input.
+    """Largest amplitude A with C(A) <= ε, searched between the amplitudes at which bounds of C(A) equal ε.
 
     The upper bounds are C(A) <= log(1 + A²)/2, by bounded power, and C(A) <= log(1 + A √(2/(πe))), which is close to C
     for large A [McKellips].
@@ -216,7 +216,7 @@ def _interval_amplitude(eps: float) -> float:
 
 
 def _levels_amplitude(units: Vector, eps: float) -> float:
-    """Largest A such that the values A u, |u| <= 1, have capacity at most ε < log k."""
+    """Largest A for which an input on the values A u, |u| <= 1, has a capacity of at most ε < log k."""
     if eps <= amplitude_capacity(1.665).value:  # the best input on the interval uses the two outer values alone
         return _interval_amplitude(eps) / float(units[-1])
 

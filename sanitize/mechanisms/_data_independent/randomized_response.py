@@ -1,4 +1,4 @@
-"""Randomized response, which keeps a symbol or replaces it by any other; calibrated by local DP or by capacity."""
+"""Randomized response, which keeps a symbol or replaces it by any other; calibrated to local DP or a capacity."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def level_of_capacity(
 
 
 def root(log_ratio: _Figure, low: float, high: float, rounding: float = ROUNDING) -> float:
-    """Log of the parameter at which log(figure / budget) is at most -rounding; the result is checked after solving.
+    """Log of the parameter at which log(figure / budget) = -rounding, moved until the figure is within the budget.
 
     A root is exact only up to the last digits of the parameter, and a figure that jumps because of rounding or an early
     stop has no root. So the parameter is moved to the private (lower) side until its own figure fits.
@@ -194,7 +194,7 @@ def root(log_ratio: _Figure, low: float, high: float, rounding: float = ROUNDING
 
 
 def _two_stages(n_symbols: int, eps: float) -> Channel:
-    """Return stages that keep with probability a, else draw from all n symbols; a/(1-a) <= (e^ε - 1) min P(draw)."""
+    """Return the channel that keeps X with probability a, else draws any symbol; a/(1-a) <= (e^ε - 1) min P(draw)."""
     uniform = even_row(n_symbols)
     with decimal.localcontext(decimal.Context(prec=60)):
         odds = (Decimal(min(eps, LARGEST_LEVEL)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
@@ -218,19 +218,19 @@ def even_row(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def uniform_distribution(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
-    """Channel that draws from the same uniform distribution for every input, so nothing leaks, even after rounding."""
+    """Return stages that draw from one uniform distribution for every input, so that even rounding reveals nothing."""
     draw = Stage(np.array([0, n_outputs]), np.arange(n_outputs, dtype=np.int32), even_row(n_outputs), n_outputs)
     return Stage.deterministic(np.zeros(n_symbols, np.int32), 1), draw
 
 
 def _response_entropy(n_symbols: int, eps: float) -> float:
-    """Entropy deficit log n - H of a row, as a sum of positive terms that stays accurate if it is small."""
+    """Entropy H(Z) of a row in nats, as a sum of positive terms that stays accurate if it is small."""
     odds = (n_symbols - 1) * math.exp(-eps)  # probability of a replacement over that of keeping
     return math.log1p(odds) + (odds * eps / (1 + odds) if odds else 0.0)
 
 
 def _information(deviation: float) -> float:
-    """Return (1 + d) log(1 + d) - d, by its series d^2/2 - d^3/6 + ... for small d."""
+    """Return (1 + d) log(1 + d) - d, from its series d^2/2 - d^3/6 + ... for small d."""
     if abs(deviation) > 0.03:
         return float(xlogy(1 + deviation, 1 + deviation)) - deviation
     return sum((-deviation) ** j / (j * (j - 1)) for j in range(2, 14))

@@ -33,7 +33,7 @@ _BLURRED_ROUNDS, _BLUR, _BLURRED_ATOMS = 80, 0.03, 10
 
 
 def _random_costs(scale: float, rng: np.random.Generator, mass: Vector) -> Vector:
-    """Return uniform random costs of the sets of each window, (n_sets, W), in nats per probability of the last set."""
+    """Return uniform random costs of sets, (n_sets, W), spread over ``scale`` times the mass of their window."""
     return scale * mass[-1] * (rng.random(mass.shape) - 0.5)
 
 
@@ -131,7 +131,7 @@ class LocalSearch:
 
 
 def partition_loss(labels: Codes, p_x: Vector) -> float:
-    """Loss H(X|Y) in nats up to a constant of the distribution, Σ P(G) log P(G), computed without loss of digits."""
+    """Loss H(X|Y) in nats up to a constant of the distribution, Σ P(G) log P(G), rounded to 12 decimals."""
     mass = np.bincount(labels, p_x)
     return round(float(xlogy(mass, mass).sum()), 12)
 
@@ -214,7 +214,7 @@ def _partition(columns: Vector, mass: Vector, risks: SetRisks, noise: Noise | No
 
 
 def _labels(chosen: Codes, k: int) -> Codes:
-    """Read labels from a table of first sets, window by window."""
+    """Return the labels of each window's atoms, (k, W), from the set chosen first for each set of remaining atoms."""
     n_windows = chosen.shape[1]
     labels, left = np.zeros((k, n_windows), np.intp), np.full(n_windows, (1 << k) - 1)
     window, atoms = np.arange(n_windows), np.arange(k)[:, None]
@@ -228,7 +228,7 @@ def _labels(chosen: Codes, k: int) -> Codes:
 
 @cache
 def _plan(k: int) -> tuple[tuple[Codes, Codes, Codes], ...]:
-    """Return sets by size, shape (n,), with their subsets that contain the first atom and the remainders, (n, 2^i).
+    """Return per size the sets as bit masks, (n,), their subsets with the first atom and the remainders, (n, 2^i).
 
     These are all sets without the window's first atom, and finally the whole window: no other set can be left over.
     """

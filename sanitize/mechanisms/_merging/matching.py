@@ -74,7 +74,7 @@ class _Groups:
         return len(pairs) > 0
 
     def _wishes(self, unsafe: Codes, seekers: Codes, pool: Codes) -> Codes:
-        """Positions of k mates of each seeker, best first, shape (len(seekers), k); the seeker may only be last."""
+        """Positions of possible mates of each seeker, best first, (len(seekers), k); only the last may be itself."""
         columns, total = self.columns[:, unsafe], self.total[:, None]
         share = columns[: len(total)]
         away = np.divide(share, total, out=np.zeros_like(share), where=total > 0) - self.mass[unsafe]
@@ -104,7 +104,7 @@ class _Groups:
         self.unsafe = left[~self.risks.safe(self.columns[:, left])]
 
     def finish(self) -> None:
-        """Grow the riskiest unsafe group until it is safe, repeatedly: first by unsafe groups, then by all others."""
+        """Grow the riskiest unsafe group until it is safe, and repeat; unsafe groups are added before any others."""
         while len(self.unsafe):
             at = int(by_size(-self.risks.risk(self.columns[:, self.unsafe])).argmin())
             group = int(self.unsafe[at])
@@ -114,7 +114,7 @@ class _Groups:
                     break
 
     def _grow(self, group: int, pool: Codes) -> None:
-        """Add the pool member that lowers a group's risk most, until the group is safe or the pool is empty."""
+        """Add to a group the pool member that lowers its risk most; repeat until it is safe or the pool is empty."""
         column, taken = absorb(self.risks, self.columns[:, group], self.columns[:, pool])
         gone = pool[taken]
         self.columns[:, group] = column
@@ -132,7 +132,7 @@ class _Groups:
 
 
 def _nearest(points: Vector, mirrored: Vector, k: int) -> Codes:
-    """Positions of the k points nearest to each target point; with many points, nearest within a random subset."""
+    """Positions of the k points nearest to each mirrored point; with many points, a random part of them is searched."""
     from scipy.spatial import cKDTree
 
     n_parts = 1 if points.shape[1] <= _FLAT else -(-len(points) // _PART)

@@ -72,7 +72,7 @@ class SetRisks(ABC):
 
 
 def set_risks(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> SetRisks:
-    """Return risks under the distribution or, with a confidence, under the worst distribution that its counts allow."""
+    """Return a test of merged sets under the distribution or, with confidence, under the worst that counts allow."""
     if confidence is None:
         return RiskOfSets(check_distribution(joint).pmf, joint.p_s, budget)
     distributions = design_distributions(joint, confidence)
@@ -118,7 +118,7 @@ class RobustRiskOfSets(SetRisks):
         return np.asarray(~(lift_excess(*self._lifts(low, high), ratio_bounds(low, high), self.budget) > 0))
 
     def risk(self, columns: Vector) -> Vector:
-        """Log of the ratio of the largest to the smallest lift under any distribution, without an unlimited side."""
+        """Log ratio of the largest to the smallest lift over all distributions; a side without limit is left out."""
         # Risk of a set with which some distribution rules a sensitive symbol out; finite, so that such sets can be
         # ordered.
         ruled_out = 1e3
@@ -146,7 +146,7 @@ class RobustRiskOfSets(SetRisks):
 
 @dataclass(frozen=True, eq=False)
 class OrderedRisks(SetRisks):
-    """Risks that check sets by one measure and order them by another; columns contain the figures of both."""
+    """Tests that check sets with one measure and order them by another; columns contain the figures of both."""
 
     judge: SetRisks
     order: SetRisks
@@ -177,7 +177,7 @@ def even_budgets(budget: Budget) -> list[Budget]:
 def tighter_risks(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None
 ) -> Iterator[SetRisks]:
-    """Yield risks under tighter budgets, nearest first; sets that are safe under these are safe under the budget."""
+    """Yield tests under tighter budgets, nearest first; sets that are safe under these are safe under the budget."""
     budgets: list[Budget] = []
     if isinstance(budget, LDPBudget):
         budgets = [LDPBudget(nats) for nats in _LADDER if nats < budget.eps]
@@ -193,7 +193,7 @@ def _cap_budget(budget: LiftBudget, nats: float) -> LiftBudget:
 
 
 def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.inf) -> tuple[Vector, list[int]]:
-    """Grow an unsafe set by members of a pool until it is safe or the pool is empty.
+    """Grow an unsafe set with members of a pool until it is safe or the pool is empty.
 
     Each step takes the member that minimises the risk of the union, and one further member per ``share`` members
     already taken; ties go to the lowest index.

@@ -207,7 +207,7 @@ def seed_groups(
 def find_partition(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None, account: Effort
 ) -> Codes:
-    """Return a label of a safe group for each symbol, from searches under this budget and more balanced ones."""
+    """Return a label of a safe group for each symbol, from searches under the budget and under more balanced ones."""
     starts: list[Codes] = []
     is_evened = EXACT < len(joint.p_x) <= _EVENED
     for even_budget in [*(even_budgets(budget) if is_evened else ()), budget]:

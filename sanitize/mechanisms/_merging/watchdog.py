@@ -85,7 +85,7 @@ def watchdog(
 
 
 def _find_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Codes:
-    """Return the high-risk symbols and the low-risk symbols that join them, in the cheapest set among the candidates.
+    """Return the symbols to merge: the cheapest candidate set of all high-risk symbols and some low-risk symbols.
 
     If at most 12 symbols may join, the set is the cheapest of all: see proof 1 in docs/theory/proofs.md.
     """
@@ -145,7 +145,7 @@ def merging_costs(p_x: Vector, members: Codes) -> float:
 
 
 def _prune_members(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> Codes:
-    """Drop members other than the core while the set stays safe, most costly first, and return all that are left."""
+    """Drop members outside the core while the set stays safe, most costly first, and return all that are left."""
     members = np.sort(taken)
     base = risks.columns[:, core].sum(axis=1)
     while len(members):

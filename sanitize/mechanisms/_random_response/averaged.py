@@ -125,7 +125,7 @@ class BoundedPrice:
         return np.where(self.within.contains(lifts), 0.0, math.inf)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Amount added to an edge's squared length for this change of lifts, (..., n_s), along which tangents turn."""
+        """Amount that a change of lifts, (..., n_s), adds to an edge's squared length: its mean square under P(s)."""
         return np.asarray(product(turning**2, self.within.joint.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
@@ -165,7 +165,7 @@ class BoundedPrice:
         return self._restored(np.where(q > _NOTHING, q, 0.0), inner, _AGAIN)[0]
 
     def _restored(self, q: Vector, inner: PosteriorSet, times: int) -> tuple[Vector, Vector]:
-        """Pull points several times to tangents at these points; return them with prices, inf for points outside."""
+        """Pull points repeatedly to the set's tangents near them; return them with prices, inf for points outside."""
         for _ in range(times):
             q = self._pull(q, q, inner)
         q = q / q.sum(axis=1, keepdims=True)
@@ -204,7 +204,7 @@ class _Search:
 
     @property
     def price(self) -> BoundedPrice:
-        """Price of posteriors under the prices of the best mixture."""
+        """Price of posteriors, from the prices of the letters in the best mixture."""
         return BoundedPrice(self.within, self.pool.loss, self.mixture.mu)
 
     def add(self, q: Vector) -> int:
@@ -213,7 +213,7 @@ class _Search:
         return sum(self.pool.add(posterior) for posterior in q[self.within.contains(product(q, self.within.lifts.T))])
 
     def run(self, problem: Problem) -> RandomResponse:
-        """Find columns and prove that none is missing, for a coarse gap first; then measure the release."""
+        """Find posteriors to mix and prove that none is missing, for a coarse gap first; then measure the release."""
         status = Status.STALLED
         try:
             with progress("optimal random response") as show, contextlib.suppress(RoundingStops):

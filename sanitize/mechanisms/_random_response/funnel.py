@@ -1,4 +1,4 @@
-"""Privacy funnel, the random response of largest I(X;Y) within a budget on a mean over all released symbols."""
+"""Privacy funnel, the random response with the largest I(X;Y) within a budget on a mean over released symbols."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _STARTS, _WORTH, _PART, _DESCENTS, _MIXED = 64, 0.1, 0.1, 0.5, 3
 
 
 def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, effort: Effort) -> RandomResponse:
-    """Find a response of large I(X;Y) with Σ_y P(y) g(l_y) <= b, g the leakage of a symbol's lifts l_y [MSFM14].
+    """Find a response of large I(X;Y) with Σ_y P(y) g(l_y) <= b, where g is the leakage at lifts l_y [MSFM14].
 
     A release mixes posteriors r = P(x|y) into P_X. The remaining entropy H(X|Y) = Σ_y P(y) H(r_y) and the mean of g are
     linear in the weights P(y), so linear programming duality has no gap: for all μ and λ >= 0, H(X|Y) is at least μ·P_X
@@ -93,7 +93,7 @@ def least_open(joint: JointDistribution, budget: MeanBudget) -> float:
 
 
 def _letter_gap(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> float:
-    """Bound factor c of `least_open` for the letter with lifts ``row``, (n_s,), and the letter furthest from it."""
+    """Factor c of the bound in `least_open` for the letter with lifts ``row``, (n_s,), and the letter furthest away."""
     if isinstance(budget, MutualInformationBudget):
         # Twice the squared Hellinger distance.
         square = float(product(p_s, (np.sqrt(lifts) - np.sqrt(row)[:, None]) ** 2).max())
@@ -196,7 +196,7 @@ class Funnel:
             self.status = self.effort.status
 
     def generate(self) -> None:
-        """Find columns and prove that none is missing, for looser limits first; their prices give bounds, too.
+        """Find posteriors to mix and prove that none is missing, first for looser limits, which give bounds, too.
 
         Looser limits are proved faster, so there is a bound even if the effort ends before this limit's prices are
         proved.

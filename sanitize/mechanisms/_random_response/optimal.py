@@ -1,4 +1,4 @@
-"""Optimal random response, the channel of largest I(X;Y) within a budget on lifts or their averages [ZDS §III-A2]."""
+"""Optimal random response, the channel with the largest I(X;Y) within a budget on lifts or averages [ZDS §III-A2]."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def optimal_random_response(
     keep: Sequence[str] = (),
     keep_margin: bool = False,
 ) -> Channel:
-    """Design the channel of the largest I(X;Y) within a budget on lifts or on averages of lifts [ZDS §III-A2].
+    """Design the channel with the largest I(X;Y) within a budget on lifts or on averages of lifts [ZDS §III-A2].
 
     With Q = P(x|y), I(X;Y) = H(X) - Σ_y P(y) H(Q_y): the best channel mixes vertices of the polytope Π = {v: e^{-lower}
     <= Σ_x P(s|x) v(x) / P(s) <= e^{upper}} into P_X with the least entropy. For LDP, Π is {max lift <= e^eps min lift}.
@@ -283,7 +283,7 @@ def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -
 
 
 def _better(problem: Problem, response: RandomResponse, account: Effort) -> RandomResponse:
-    """Return the response or, if the search was cut short and a response in blocks keeps more, that response."""
+    """Return the response or, if its search was cut short and a response in blocks keeps more, the latter."""
     if response.status not in {Status.EFFORT, Status.TIME_LIMIT} or problem.side is not None or account.is_late():
         return response
     blocks = deal_groups(seed_groups(problem.joint, problem.budget, 1.0, (1 - _WHOLE) * account.seconds))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def robust_random_response(
     problem: Problem, confidence: float | ConfidenceSet, effort: Effort, deal: Deal | None = None
 ) -> RandomResponse:
-    """Find a response of large I(X;Y) whose columns are within the budget under all distributions, and its gap.
+    """Find a response of large I(X;Y), with a proved gap, whose columns are within the budget for all distributions.
 
     The method is column generation: given the dual prices μ of the best mixture so far, linear programs over
     `RobustCone` look for columns of least H(v) - μ·v, starting from every letter and every column in use. The search

@@ -1,4 +1,4 @@
-"""Set of posteriors P(x|y) that meet a budget under every distribution of a confidence set, by small linear programs.
+"""Set of posteriors P(x|y) within a budget under every distribution of a confidence set, by small linear programs.
 
 A released symbol is a column v of P(x, y) / P(y). With m(x) = v(x) / P(x), and growth and shrinkage up, down of
 P(x|s) limited to a total of ρ(s), duality gives, for any 0 <= b <= a, e >= m - a, f >= b - m, e, f >= 0:
@@ -135,7 +135,7 @@ class RobustCone:
         return np.concatenate(columns)
 
     def _solve(self, costs: Vector, matrix: Vector) -> Vector:
-        """Return the optimal v for each cost over the known rows; a large program combines many small programs."""
+        """Return the optimal v for each cost under the constraints so far; large programs combine many small ones."""
         from scipy.optimize import linprog
 
         n = len(self.p_x)
@@ -199,7 +199,7 @@ class RobustCone:
                 yield np.where(is_other, prior, 0.0), np.where(is_secret, prior - 1, 0.0)
 
     def _rows(self, low: Vector, high: Vector, least: float, box: tuple[Vector, Vector] | None = None) -> Vector:
-        """Return weights as rows of (high, low), scaled to 1, that columns violate by more than ``least``."""
+        """Return the constraints, as rows of weights of (high, low), that columns violate by more than ``least``."""
         row_blocks = [np.zeros((0, 2 * len(low)))]
         for weights in self.weights(low, high, box):
             rows = np.concatenate(weights).T

@@ -1,4 +1,4 @@
-"""Certified lower bound on min H(w) - μ·v over Π: branch and bound on boxes of w, H replaced by its chords.
+"""Certified lower bound on min H(w) - μ·v over Π: branch and bound on boxes of w, with H replaced by its chords.
 
 Here w is v itself, or P(t|y) of a target T, which is linear in v. H is concave and separable, so on a box the chord in
 each coordinate bounds H from below, and minimising the bound is a linear program. Reduced costs shrink the box, which

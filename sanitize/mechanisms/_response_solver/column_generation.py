@@ -1,4 +1,4 @@
-"""Least mean H(T|y) over mixtures of posteriors of Π into P_X, by column generation; T is X or a target."""
+"""Column generation for the least mean H(T|y) of posteriors in Π that mix to P_X; T is X or a target."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEARCH_SHARE = 0.7  # share of the effort or time for the search, before the bo
 
 
 class Search:
-    """Search for the mixture of posteriors within ``inner`` into P_X of least loss, and for a bound, within ``outer``.
+    """Search for the mixture to P_X of posteriors in ``inner`` with the least loss, and for a bound over ``outer``.
 
     The mixture and the bound are valid after every assignment, so the search may be interrupted.
 

@@ -198,7 +198,7 @@ class ColumnPool:
         return Mixture(float(program.fun), program.eqlin.marginals / self.p_x, chosen, weights[chosen])
 
     def residual_posterior(self, bounds: LiftBounds, about: Vector) -> Vector | None:
-        """Return the posterior that remains after columns take the most useful part of P_X; None if nothing remains.
+        """Return the posterior left of P_X after columns use its most informative part; None if nothing remains.
 
         P_X itself is within every budget, and so is the remainder of P_X after small parts of other columns are taken
         from it. So if a search ends before its columns mix into P_X, they are still useful together with such a

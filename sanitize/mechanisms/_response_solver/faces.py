@@ -61,7 +61,7 @@ class Price:
         return min(self.rate, 1.0)
 
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
-        """Concave part H + λ' g - μ·r at points on faces (..., k) with lifts (..., n_s); λ' is the part `shared`."""
+        """Concave part H + λ' g - μ·r at points on faces (..., k) with lifts (..., n_s); λ' is the weight `shared`."""
         risk = self.budget.lift_risk(lifts.reshape(-1, lifts.shape[-1]).T, self.p_s).reshape(lifts.shape[:-1])
         return entr(shares).sum(axis=-1) + self.shared * risk - (shares * self.mu[faces]).sum(axis=-1)
 
@@ -70,7 +70,7 @@ class Price:
         return (self.rate - self.shared) * self.budget.lift_risk(lifts.T, self.p_s)
 
     def stretch(self, turning: Vector) -> Vector:
-        """Amount added to an edge's squared length for this change of lifts, (..., n_s), so that few cuts suffice."""
+        """Amount that a change of lifts, (..., n_s), adds to an edge's squared length: λ times its mean square."""
         return self.rate * (product(turning**2, self.p_s))
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:

@@ -1,4 +1,4 @@
-"""The polytope Π of posteriors P(x|y) that meet a budget: bounds on their lifts, and a linear program [ZDS §III-A2]."""
+"""The polytope Π of posteriors P(x|y) within a budget: bounds on their lifts, and a linear program [ZDS §III-A2]."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LiftBounds:
 
     @classmethod
     def inner(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
-        """Bounds slightly inside the budget, which p_x meets; near a budget of 0, they are exactly the lifts of p_x."""
+        """Bounds slightly inside the budget that include p_x; near a budget of 0, they are exactly the lifts of p_x."""
         limits, mean_lifts = check_kind(budget), product(lifts, p_x)
         thin = _least_sides(limits) < EQUALITY
         if np.all(thin):
@@ -79,7 +79,7 @@ class LiftBounds:
 
     @classmethod
     def outer(cls, lifts: Vector, budget: Budget, mean_lifts: Vector | float = 1.0) -> LiftBounds:
-        """Bounds that all posteriors within the budget meet, if they are part of a mixture with ``mean_lifts``."""
+        """Bounds on the lifts of any posterior that is within the budget and part of a mixture with ``mean_lifts``."""
         limits = check_kind(budget)
         if isinstance(limits, LDPBudget):
             return cls._from_limits(lifts, 0.0, math.inf, math.expm1(limits.eps) if limits.eps <= LOOSEST else None)

@@ -173,7 +173,7 @@ class PosteriorSet:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Cuts that replace a set of posteriors in a search, with the set whose budget the channel must meet.
+    """Cuts that replace a set of posteriors in a search, and the set itself, which the channel must not leave.
 
     Attributes
     ----------

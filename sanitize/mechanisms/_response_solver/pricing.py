@@ -108,7 +108,7 @@ class Pricer:
         return self._walk(mu, basis, at_upper, LONG_WALK)
 
     def _linear(self, cost: Vector, basis: Codes) -> tuple[Vector, Codes, Mask]:
-        """Return vertices of Π of least linear costs (K, n), their bases, and a mask of variables at upper bounds."""
+        """Return vertices of Π with least linear costs (K, n), their bases, and a mask of variables at upper bounds."""
         k, n, size = len(cost), self.polytope.n, self.polytope.size
         self.effort.spend(k * self.polytope.first_work)
         solved = self.polytope.minimise(np.concatenate([cost, np.zeros((k, size - n))], axis=1), basis)

@@ -1,4 +1,4 @@
-"""Construction of a channel from posteriors and weights, with repairs until its measured leakage meets the budget."""
+"""Construction of a channel from posteriors and weights, with repairs until its leakage is within the budget."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def response_channel(
     side: SideKnowledge | Cuts | None = None,
     groups: Codes | None = None,
 ) -> Channel:
-    """Build the channel P(y|x) = weight(y) v_y(x) / P(x) with normalised rows, repaired to meet the budget.
+    """Build the channel P(y|x) = weight(y) v_y(x) / P(x) with normalised rows, repaired to be within the budget.
 
     Rows are normalised, so P_X is unchanged, but columns move by rounding. A released symbol may then exceed the
     budget, which happens with bounds of 1e-11 and for symbols of probability 1e-12. In this case a share of another
