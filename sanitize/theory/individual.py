@@ -47,7 +47,7 @@ class IndividualCapacity(Bracketed):
     prior: NDArray[np.float64]
 
     def __new__(cls, lower: float, upper: float, records: tuple[int, ...], prior: NDArray[np.float64]) -> Self:
-        """Return a bracket with its certificate."""
+        """Return a bracket of the leakage about some records, with the prior that attains its lower end."""
         capacity = super().__new__(cls, lower, upper)
         capacity.records, capacity.prior = records, prior
         return capacity
@@ -218,7 +218,7 @@ def _groups(shape: tuple[int, ...], size: int) -> Iterator[tuple[tuple[int, ...]
 def _largest(
     matrix: Vector, groups: Iterable[tuple[tuple[int, ...], Codes]], tol: float, max_nodes: int
 ) -> IndividualCapacity:
-    """Largest capacity over groups of records, when each letter of a group chooses one of the rows that it offers."""
+    """Largest capacity over groups of records, with the best choice of a row of ``matrix`` per letter of a group."""
     rows, numbers = np.unique(matrix, axis=0, return_inverse=True)
     codes, best, upper, seen = numbers.ravel(), None, 0.0, set()
     for records, letters in groups:

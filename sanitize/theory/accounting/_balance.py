@@ -57,7 +57,7 @@ class BalanceBounds:
 
 @dataclass(frozen=True, eq=False)
 class Balance(BalanceBounds):
-    """Bounds on g(b) = C_1 - C_1^b, in nats. ``float()`` returns the lower bound, which is safe to spend.
+    """Bounds on g(b) = C_1 - C_1^b, in nats. ``float()`` returns the lower bound, which is the safe one to use.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def balance_function(
     tol: float = 1e-9,
     starts: int = 16,
 ) -> Balance:
-    """Bound g(b) = C_1 - C_1^b, with C_1^b = max I(X_i;Y) over records i and distributions of the table, H(X) >= b.
+    """Bound g(b) = C_1 - C_1^b, C_1^b = max I(X_i;Y) over records i and distributions of the table with H(X) >= b.
 
     By definition a channel is (ε + g(b))-information private against everyone exactly if it is ε-private against
     adversaries who lack at least b nats about the table [WXH Def. 11, Lemma 1, Prop. 3]. The paper does not say how to

@@ -147,7 +147,7 @@ def computational_balance_function(
 
 
 def _partitions(n: int, k: int) -> list[list[int]]:
-    """List all ways to label n things by 0..k-1, in ascending order; labels are all used, in order of first use."""
+    """List all ways to label n things with 0..k-1, in ascending order; labels are all used, in order of first use."""
     labellings: dict[int, list[list[int]]] = {0: [[]]}  # labels of the first i things, by the number of labels used
     for left in reversed(range(n)):
         before, labellings = labellings, {}

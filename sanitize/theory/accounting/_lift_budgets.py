@@ -36,7 +36,7 @@ class MeanTail:
 
 
 def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBudget:
-    """Smallest budget that (Y_1, Y_2) meet jointly if each meets its own budget and both are independent given S.
+    """Smallest budget that (Y_1, Y_2) is within if each of the two is within its own and both are independent given S.
 
     This budget exceeds the sum of the two budgets, because l(s, y_1, y_2) = l_1 l_2 / E_S[l_1 l_2], and the mean of the
     product may be far from 1. With a = e^-lower and b = e^upper of each budget, and lifts of mean 1 between them,
@@ -81,7 +81,7 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
 
 
 def sequential_budget(budgets: Sequence[LiftBudget]) -> LiftBudget:
-    """Budget of releases that each meet their own budget given all earlier outputs: the sum of the budgets.
+    """Budget of all releases if each is within its own budget given the earlier outputs: the sum of the budgets.
 
     log l(s, y_1, y_2) = log l(s, y_1) + log l(s, y_2 | y_1), so bounds of the second lift *conditional on* y_1 add
     to those of the first.
@@ -251,7 +251,7 @@ def basic_composition(eps: Sequence[float], deltas: Sequence[float] | None = Non
 
 
 def group_privacy(eps: float, k: int, delta: float = 0.0) -> PrivacyLoss:
-    """Level for k records at once of an (ε, δ)-private channel: (kε, δ (e^{kε} - 1)/(e^ε - 1)), at most δ = 1.
+    """Level for k records at once if it is (ε, δ) for one: (kε, δ (e^{kε} - 1)/(e^ε - 1)), with δ at most 1.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ Others = Literal["unknown", "known"]
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Counts of one sensitive column in each class.
+    """Counts of the values of one sensitive column in each class.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
 
 
 def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, others: Others) -> list[ClassCounts]:
-    """Count each sensitive column in classes; other sensitive columns, if a reader knows them, also define classes."""
+    """Count each sensitive column's values per class; other sensitive columns that readers know form classes, too."""
     check_choice("others", others, "unknown", "known")
     public, secret = class_names(table, quasi_identifiers, sensitive)
     rows, weights, orders = _rows(table, (*public, *secret))
@@ -88,7 +88,7 @@ def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, oth
 
 
 def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any] | None, Mapping[str, Any] | None]:
-    """Return the columns with their distinct values, which all counts share, weights of cells and orders of values.
+    """Return the columns, with distinct values that are computed once, and the weights of cells and orders of values.
 
     Weights are None if every row counts as one, and orders are None if values have their natural order.
     """

@@ -1,4 +1,4 @@
-"""Measures by the rows and the sensitive values of a class: k, alpha and l."""
+"""Measures of the number of rows and of the sensitive values in each class: k-anonymity, alpha and l-diversity."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def k_anonymity(table: Any, quasi_identifiers: Columns = None) -> int:
 def alpha_k_anonymity(
     table: Any, quasi_identifiers: Columns = None, sensitive: Columns = None, *, others: Others = "unknown"
 ) -> AlphaK:
-    """Largest share of a sensitive value in any class, with k of the quasi-identifiers [WLFW].
+    """Largest share of a sensitive value in any class, with the k of k-anonymity [WLFW].
 
     Parameters
     ----------

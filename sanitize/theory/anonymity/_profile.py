@@ -61,7 +61,7 @@ class AnonymityProfile(Told):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """Sentence that states the measures and names no symbol."""
+        """Sentence that states the measures without naming a symbol."""
         return (
             f"Each class of rows with equal {', '.join(self.quasi_identifiers)} has at least k = {self.k} rows "
             f"({percent(self.unique)} of rows are alone); their sensitive values: l = {self.distinct_l} distinct "
@@ -70,7 +70,7 @@ class AnonymityProfile(Told):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for the owner of the table."""
+        """Return the measures as plain values, for the owner of the table."""
         return spell_infinities({"attack": "anonymity", **vars(self), "summary": list(self.summary)})
 
 

@@ -27,7 +27,7 @@ _FIRST_WEIGHT, _LAST_WEIGHT = 100.0, 1e15
 
 
 class MutualInformation:
-    """Mutual information I(X;Y) in nats, as an information to minimise."""
+    """Mutual information I(X;Y) in nats, as a convex function to minimise."""
 
     def __init__(self, p: Vector) -> None:
         self.p, self.nat = p, 1.0
@@ -47,7 +47,7 @@ class MutualInformation:
 
 
 class SibsonNorm:
-    """Norm Σ_y (Σ_x P(x) p(y|x)**α)**(1/α); its log times α/(α-1) is the Sibson information."""
+    """Norm Σ_y (Σ_x P(x) p(y|x)**α)**(1/α) to minimise; its log times α/(α-1) is the Sibson information."""
 
     def __init__(self, p: Vector, alpha: float) -> None:
         self.p, self.alpha, self.nat = p, alpha, (alpha - 1) / alpha
@@ -83,7 +83,7 @@ class Certified:
 
 
 def least_information(information: Information, d: Vector, limit: float, gap: float) -> Certified:
-    """Return the channel of least F with Σ P d p <= limit, up to ``gap`` if possible; d has a 0 in every row.
+    """Return the channel with the least F, to within ``gap`` if possible, and Σ P d p <= limit; rows of d have a 0.
 
     If the limit allows no noise, only cells of distortion 0 are used. The certified gap may be wider than requested.
     """
@@ -118,7 +118,7 @@ class _Path:
         return self.limit - float((self.costs * channel).sum())
 
     def certificate(self, weight: float) -> Certified:
-        """Return the current channel with the lower bound from its gradient."""
+        """Return the current channel with the lower bound of F that its gradient proves."""
         from scipy.optimize import minimize_scalar
 
         channel = self.channel / self.channel.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Families for a database with a known prior: identifiability, differential privacy and mutual information [WYZ].
+"""Trade-off families for a database with a known prior: identifiability, DP and mutual information [WYZ].
 
 A prior over databases of n records with m letters is a vector of length m**n, with databases in lexicographic order.
 """
@@ -29,7 +29,7 @@ from sanitize.theory.tradeoff._tradeoff import (
 
 
 class _Database(Tradeoff):
-    """Base of families with a closed form for distortions up to `largest`; larger ones raise InvalidParameter."""
+    """Base of trade-off families in closed form for distortions up to `largest`; larger ones raise InvalidParameter."""
 
     n_records: int
     _distributions: Vector  # the first axis is for priors, then one axis per record
@@ -100,7 +100,7 @@ class _Database(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class _OnePrior(_Database):
-    """Base of families solved by E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]."""
+    """Base of trade-offs solved by E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]."""
 
     prior: ArrayLike
     n_records: int = 1
@@ -119,7 +119,7 @@ class _OnePrior(_Database):
 
 @dataclass(frozen=True, eq=False)
 class DatabaseIdentifiability(_OnePrior):
-    """Family of identifiability of a database with a known prior: h^-1(D) = log(n/D - 1) + log(m-1) [WYZ Thm 1].
+    """Trade-off of identifiability for a database with a known prior: h^-1(D) = log(n/D - 1) + log(m-1) [WYZ Thm 1].
 
     The formula holds for D up to `largest`. The channel is E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 +
     (m-1)e**-ε)**n) [WYZ eq. 26]. It is ε-identifiable with the least distortion h(ε), and has the least I(X;Y) at that
@@ -145,7 +145,7 @@ class DatabaseIdentifiability(_OnePrior):
     """
 
     def bounds(self, distortion: float) -> PrivacyInterval:
-        """Bounds on the least identifiability at D from 0 to n; beyond `largest`, max(h^-1(D), ε_X) and ε~_X.
+        """Bounds on the least identifiability at distortion D; beyond `largest`, max(h^-1(D), ε_X) and ε~_X.
 
         The lower end is not tight beyond `largest`; `OptimalIdentifiability` computes the value.
         """
@@ -157,7 +157,7 @@ class DatabaseIdentifiability(_OnePrior):
 
 @dataclass(frozen=True, eq=False)
 class DatabaseMutualInformation(_OnePrior):
-    """Family of mutual information of a database with a known prior: H(X) - n h_b(D/n) - D log(m-1) [WYZ Thm 2].
+    """Trade-off of mutual information for a database with a known prior: H(X) - n h_b(D/n) - D log(m-1) [WYZ Thm 2].
 
     The formula holds for D up to `largest`, with the channel of `DatabaseIdentifiability`. Beyond, `OptimalSibson` of
     order 1 computes the value.
@@ -195,7 +195,7 @@ class DatabaseMutualInformation(_OnePrior):
 
 @dataclass(frozen=True, eq=False)
 class DatabaseDP(_Database):
-    """Family of differential privacy of a database with known priors: h^-1(D) [WYZ Thm 1, sharpened].
+    """Trade-off of differential privacy for a database with known priors: h^-1(D) [WYZ Thm 1, sharpened].
 
     The formula holds for D up to `largest`, where the identifiability function has the same values. The channel is E_d,
     that of `UniformDP`, which has this level and distortion under any prior. For independent records the value is known

@@ -31,7 +31,7 @@ _RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Distributions and rescaled distortions: each row's least is subtracted, and the largest is scaled to one unit.
+    """Distributions and rescaled distortions: each row is reduced by its least entry, and the largest entry is 1.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Problem:
 
     @property
     def constants(self) -> Vector:
-        """Cost above the floor of releasing y for every x, shape (k, n_y)."""
+        """Cost of releasing y for every x, above the cost of the noiseless choice, shape (k, n_y)."""
         return self.distributions @ self.d
 
     def costs(self) -> Vector:
@@ -59,7 +59,7 @@ class Problem:
         return self.distributions[:, :, None] * self.d
 
     def excess_distortion(self, channel: Vector) -> float:
-        """Distortion of a channel above the floor, in units; the largest over the distributions."""
+        """Distortion of a channel above that of the noiseless choice, in units; the largest over the distributions."""
         return float((self.distributions @ (self.d * channel).sum(axis=1)).max())
 
     def distortion(self, channel: Vector) -> float:
@@ -153,7 +153,7 @@ def both_ways(neighbours: ArrayLike | None, size: int) -> Codes:
 
 
 def dp_level(channel: Vector, delta: float, neighbours: ArrayLike | None) -> float:
-    """Least ε of (ε, δ)-DP by event, rounded up."""
+    """Least ε for which P(A|x) <= e**ε P(A|x') + δ for all events A and neighbours x, x', rounded up."""
     if delta == 1 or constant(channel):
         return 0.0
     level = approximate_dp(channel, delta=delta * (1 - 5e-16), neighbours=neighbours)

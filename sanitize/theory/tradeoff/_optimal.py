@@ -67,7 +67,7 @@ _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18
 
 
 class _Program(Tradeoff):
-    """Base of families computed by programs; stated values are measured on the channel at a level or distortion."""
+    """Base of trade-off families solved by programs; levels and distortions are measured on the resulting channel."""
 
     distances: ArrayLike
     neighbours: ArrayLike | None = None
@@ -134,7 +134,7 @@ class _Program(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class OptimalDP(_Program):
-    """Family of (ε, δ)-DP for any priors and distances: P(A|x) <= e**ε P(A|x') + δ by event [ZB Def. 3.2, Prop. 12].
+    """Trade-off of (ε, δ)-DP, any priors and distances: P(A|x) <= e**ε P(A|x') + δ for all A [ZB Def. 3.2, Prop. 12].
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class OptimalDP(_Program):
 
 @dataclass(frozen=True, eq=False)
 class OptimalIdentifiability(_Program):
-    """Family of ε-identifiability for any prior and distances: p(x, y) <= e**ε p(x', y) for neighbours [WYZ §3, PD-I].
+    """Trade-off of identifiability for any prior and distances: p(x, y) <= e**ε p(x', y), x, x' neighbours [WYZ PD-I].
 
     No level below `prior_ratio` of the prior is possible.
 
@@ -257,7 +257,7 @@ class OptimalIdentifiability(_Program):
 
 @dataclass(frozen=True, eq=False)
 class OptimalMaxInformation(_Program):
-    """Family of max-information for any prior and distances: p(y|x) <= e**ε p_Y(y) [ZB Def. 3.3].
+    """Trade-off of max-information for any prior and distances: p(y|x) <= e**ε p_Y(y) [ZB Def. 3.3].
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ class OptimalMaxInformation(_Program):
 
 @dataclass(frozen=True, eq=False)
 class OptimalSibson(_Program):
-    """Family of Sibson information of order α for any prior: mutual information at 1, maximal leakage at inf.
+    """Trade-off of Sibson information of order α for any prior: mutual information at 1, maximal leakage at inf.
 
     Mutual information (the rate-distortion function, PD-MIP) [WYZ §5] and Σ_y (Σ_x P p(y|x)**α)**(1/α) [ZB Def. 3.6]
     are convex in the channel. Newton's method inside the channels stops when the first-order lower bound, which holds

@@ -122,7 +122,7 @@ def least_informative(problem: Problem, eps: float) -> Vector:
 
 
 def cap_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
-    """Blend each row that reveals more than ε with p_Y, as little as needed."""
+    """Blend rows of a channel with p_Y, as little as needed, if p(y|x) exceeds e**ε p_Y(y)."""
     p, growth = problem.distributions[0], math.exp(eps)
     capped = channel
     for _ in range(20):
@@ -139,7 +139,7 @@ def cap_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
 
 
 def mix_noiseless(problem: Problem, channel: Vector, delta: float) -> Vector:
-    """Mix the channel with a noiseless choice, the one that the channel favours, with probability δ."""
+    """Replace the output, with probability δ, by the likeliest of the outputs with no distortion."""
     nearest = np.where(problem.d == 0, channel, -1.0).argmax(axis=1)
     share = delta if delta == 1 else max(0.0, delta - 4.5e-16)  # the precision of a cell near 1
     mixed = (1 - share) * channel
@@ -173,7 +173,7 @@ def improve_by_events(problem: Problem, eps: float, delta: float, pairs: Codes, 
 
 
 def cap_events(problem: Problem, channel: Vector, eps: float, delta: float, pairs: Codes) -> Vector:
-    """Blend the channel with a constant channel so that no event exceeds δ."""
+    """Blend the channel with a constant channel until P(A|x) - e**ε P(A|x') <= δ for every event A."""
     over = max(0.0, float(_events(channel, pairs, eps)[0].max()) - delta)
     return channel + over / (delta + over) * (best_constant(problem) - channel)
 

@@ -1,4 +1,4 @@
-"""Families for source sets whose convex hull contains the uniform source (Class I), with n records [ZB §III].
+"""Trade-off families for source sets whose convex hull contains the uniform source (Class I) [ZB §III].
 
 The formulas are exact for these sets, and upper bounds for any prior: their mechanisms are symmetric, so their
 distortion is D for every prior.
@@ -28,7 +28,7 @@ from sanitize.theory.tradeoff._tradeoff import Tradeoff, smallest_level
 
 @dataclass(frozen=True)
 class _Uniform(Tradeoff):
-    """Base of families solved by the symmetric channel, whose leakage increases with its level ε."""
+    """Base of trade-off families solved by the symmetric channel; its leakage increases with its level ε."""
 
     n_records: int
     n_symbols: int
@@ -65,7 +65,7 @@ class _UniformOfOrder(_Uniform):
 
 @dataclass(frozen=True)
 class UniformDP(_Uniform):
-    """Family of (ε, δ)-DP of n records, prior unknown or uniform: max(0, h^-1(D/(1-δ))) [ZB Thm 7.1, 8.1, 17.1; WYZ].
+    """Trade-off of (ε, δ)-DP for n records, prior unknown or uniform: max(0, h^-1(D/(1-δ))) [ZB Thm 7.1, 8.1, 17.1].
 
     Here h(ε) = n/(1 + e**ε/(m-1)), so h^-1(D) = log(n/D - 1) + log(m-1), and D = (1-δ) h(ε) is the least distortion.
     This is exact for all n and δ: averaging over the other records reduces n records to one. The channel is δ I + (1-δ)
@@ -127,7 +127,7 @@ class UniformDP(_Uniform):
 
 @dataclass(frozen=True)
 class UniformRenyiDP(_UniformOfOrder):
-    """Family of Rényi DP of order α of n records: log(c**α q**(1-α) + q**α c**(1-α) + (m-2)q)/(α-1) [ZB Thm 7.5].
+    """Trade-off of Rényi DP of order α for n records: log(c**α q**(1-α) + q**α c**(1-α) + (m-2)q)/(α-1) [ZB Thm 7.5].
 
     Here d = D/n, q = d/(m-1) and c = 1-d; the value is 0 for d >= (m-1)/m. It is exact for all n, and the channel is
     that of `UniformDP`. At α = 1 it is the KL divergence (c-q) log(c/q), and at inf the value of `UniformDP`.
@@ -162,7 +162,7 @@ class UniformRenyiDP(_UniformOfOrder):
 
 @dataclass(frozen=True)
 class UniformSibson(_UniformOfOrder):
-    """Family of Sibson information of order α of n records: mutual information at 1, maximal leakage at inf [ZB Thm 7].
+    """Trade-off of Sibson information of order α for n records, from mutual information to maximal leakage [ZB Thm 7].
 
     At α = 1 the symmetric channel reveals n(log m - h_b(D/n)) - D log(m-1) [Thm 7.7]. For n = 1 and any α it reveals
     α/(α-1) log(m (((1-D)**α + (m-1)q**α)/m)**(1/α)) with q = D/(m-1) [Thm 7.6]. For n >= 2 and α > 1 the product of
