@@ -99,7 +99,7 @@ class Alphabet:
     def from_table(
         cls, table: Mapping[str, Any], columns: Sequence[str], orders: Mapping[str, pa.Array] | None = None
     ) -> Alphabet:
-        """Alphabet of the symbols that occur in a table.
+        """Alphabet of the symbols that occur in some columns of a table.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class Alphabet:
                 rank = look_up(values, level)
                 if (rank == UNSEEN).any():
                     raise ColumnError(
-                        f"column {name!r} contains a value that is missing from its declared order; add it there",
+                        f"column {name!r} contains a value that is not in its declared order; add the value to it",
                         name,
                     )
             else:
@@ -194,7 +194,7 @@ class Alphabet:
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.int64], ...]:
-        """Return per column the sorted keys that occur: earlier columns' code and the column's code in one number."""
+        """Sorted keys of each column; a key combines the code of the earlier columns with the column's own code."""
         steps = []
         prefix = np.zeros(len(self), np.int64)
         for level, code in zip(self.levels, self.codes.T, strict=True):
@@ -260,7 +260,7 @@ class Alphabet:
         return " | ".join(texts)
 
     def take(self, codes: NDArray[np.integer[Any]]) -> Alphabet:
-        """Alphabet of the symbols with these codes, which must be in ascending order."""
+        """Alphabet of the symbols with the given codes, which must be in ascending order."""
         return Alphabet._from_parts(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
 
     def group_by(self, columns: Sequence[str]) -> NDArray[np.intp]:
@@ -304,8 +304,8 @@ class Alphabet:
                 sets[(value == number).tobytes()] = value == number
             if len(sets) * len(self) > DENSE_CELLS:
                 raise InvalidParameter(
-                    f"side_columns have more than {DENSE_CELLS // len(self):,} combinations of values that a reader "
-                    f"may know: name fewer of {', '.join(columns)}, or cut their values into bins"
+                    f"side_columns has more than {DENSE_CELLS // len(self):,} combinations of values that a reader may "
+                    f"know; name fewer of {', '.join(columns)}, or cut their values into bins"
                 )
         return np.array([*sets.values()], np.bool_).reshape(len(sets), len(self))
 
@@ -350,7 +350,7 @@ class AlphabetForm(Declared, frozen=True, eq=False):
         require(
             0 < len(self.columns) == len(set(self.columns)) == len(self.levels), "must be named, each once", "columns"
         )
-        require(all(len(row) == len(self.columns) for row in self.codes), "must be of all columns", "codes")
+        require(all(len(row) == len(self.columns) for row in self.codes), "must have one code per column", "codes")
 
     def alphabet(self) -> Alphabet:
         """Return the alphabet that the form describes.
@@ -366,9 +366,9 @@ class AlphabetForm(Declared, frozen=True, eq=False):
             if level.null_count or len(level.unique()) < len(level):
                 raise InvalidParameter(f"the values of column {name!r} must be distinct")
             if column.min(initial=0) < 0 or column.max(initial=0) > len(level):
-                raise InvalidParameter(f"a code of column {name!r} has no value")
+                raise InvalidParameter(f"column {name!r} has a code without a value")
         if not is_ascending(codes):
-            raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
+            raise InvalidParameter("the symbols of an alphabet must be distinct and in ascending order")
         return Alphabet._from_parts(self.columns, self.levels, codes)
 
 

@@ -237,7 +237,7 @@ def mutual_information_from_dp(eps: float) -> float:
 
 
 def total_variation_from_mutual_information(information: float) -> Bound:
-    """Bound 1 - 2 h_b^-1(log 2 - i) on the TV of any two output distributions if I(X;Y) <= i for all priors [CY].
+    """Bound 1 - 2 h_b^-1(log 2 - i) on the total variation of output distributions if I(X;Y) <= i for all priors [CY].
 
     The binary symmetric channel attains the bound, which is 1 from i = log 2 on. The other printed bound, √(2i), is
     true and loose.
@@ -258,7 +258,7 @@ def total_variation_from_mutual_information(information: float) -> Bound:
 
 
 def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
-    """Bound on I(X;Y) if pairwise TV <= δ: h_b(δ) + δ log(k-1), k the smaller alphabet size, or log k if δ > 1 - 1/k.
+    """Bound on I(X;Y) from total variation <= δ: h_b(δ) + δ log(k-1), k the smaller alphabet, or log k if δ > 1 - 1/k.
 
     Here k = min(n_inputs, n_outputs). The bound is at most about half of the printed 2 h_b(δ) + 2δ log min(n_outputs,
     n_inputs + 1) [CY]; both follow from the continuity of (conditional) entropy.

@@ -69,7 +69,7 @@ class ContingencyTable:
     def empty(
         cls, sensitive: Sequence[str], public: Sequence[str], orders: Mapping[str, pa.Array] | None = None
     ) -> ContingencyTable:
-        """Return a table of these columns without rows."""
+        """Return a table of counts for the given columns, without rows."""
         columns: dict[str, list[object]] = {name: [] for name in [*sensitive, *public]}
         first, second = (Alphabet.from_table(columns, side, orders) for side in (sensitive, public))
         return cls(first, second, np.zeros((0, 0), np.int64), 0, dict(orders or {}))

@@ -1,4 +1,4 @@
-"""The lift l(s, y) = P(s|y) / P(s), and every leakage of one released symbol.
+"""The lift l(s, y) = P(s|y) / P(s), and all measures of the leakage of one released symbol.
 
 Functions take a distribution of (S, Y) and return one value per released symbol y; logarithms are in nats. Zeros are
 allowed: an empty cell has lift 0, log-lift -inf and inverse lift +inf. References: [ZDS] sections II, VI.

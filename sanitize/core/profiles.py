@@ -50,7 +50,7 @@ def column_counts(
     n_cells: int,
     rows: Mask | None = None,
 ) -> Iterator[tuple[str, sparse.csr_array]]:
-    """Yield each column's name and its counts of (group of values, cell), of shape (n_groups, n_cells)."""
+    """Yield each column's name and the number of rows of each group of its values in each cell, (n_groups, n_cells)."""
     chosen = slice(None) if rows is None else rows
     for name, column_groups in zip(names, groups, strict=True):
         yield name, sparse_counts(column_groups[chosen], cells[chosen], (int(column_groups.max()) + 1, n_cells))
@@ -152,7 +152,7 @@ def pair_relations(
 
 
 def _square_deviation(square: float, n_free: int, n: float, slope: float) -> float:
-    """Standard deviation of χ²/n in files of n rows, from chance and from the relation itself."""
+    """Standard deviation of χ²/n in tables of n rows, due to chance and to the relation itself."""
     return float(np.sqrt(2 * n_free + n * slope * square) / n)
 
 
@@ -274,7 +274,7 @@ class Profiles:
         return np.asarray(self.counts[:, : self.starts[1] if len(self.starts) > 1 else None].sum(axis=1))
 
     def coarser(self, most: int) -> Profiles:
-        """Profiles with fewer levels per column: neighbouring levels are merged into about equal counts."""
+        """Profiles with fewer levels per column: neighbouring levels are merged into levels of about equal counts."""
         begins: list[NDArray[np.int64]] = []
         starts = [0]
         for start, end in zip(self.starts, [*self.starts[1:], self.counts.shape[1]], strict=True):

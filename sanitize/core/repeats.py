@@ -99,7 +99,7 @@ def repeats_needed(joint: JointDistribution, channel: Channel, share: float = 0.
     >>> repeats_needed(joint, sz.mechanisms.randomized_response(2, 1.0))
     15
     """
-    check_number("share", share, "be between 0 and 1", lambda part: 0 < part < 1)
+    check_number("share", share, "lie between 0 and 1", lambda part: 0 < part < 1)
     repeats = _Repeats.from_channel(joint, channel)
     wanted = share * repeats.information(math.inf)
     if wanted <= _NOTHING:

@@ -119,9 +119,9 @@ def test_dots_in_names_comments_and_numbers_are_no_nesting():
 def test_grids_beyond_a_million_symbols_are_refused_before_memory_is_taken():
     values = pa.array([1.0, 2.0, 3.0])
     for step in (1e-12, 5e-324):
-        with pytest.raises(InvalidParameter, match="step of 'x' must leave at most 1048576 points"):
+        with pytest.raises(InvalidParameter, match="step of 'x' must give at most 1048576 points"):
             Grid.from_bounds("x", (0.0, 1e3), step, 100, values)
-    with pytest.raises(InvalidParameter, match="must leave at most"):
+    with pytest.raises(InvalidParameter, match="must give at most"):
         Grid.from_bounds("x", (0.0, 1.0), None, 10**9, values)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20  # kilobytes
 

@@ -174,9 +174,13 @@ class Grid(Bins, frozen=True, tag="grid"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(len(self.values) == len(self.edges) - 1 and _ascend(self.values), "must be one in each bin", "values")
+        require(
+            len(self.values) == len(self.edges) - 1 and _ascend(self.values),
+            "must be numbers, one in each bin",
+            "values",
+        )
         inside = (a <= x <= b for x, (a, b) in zip(self.values, pairwise(self.edges), strict=True))
-        require(all(inside), "must be one in each bin", "values")
+        require(all(inside), "must be numbers, one in each bin", "values")
         require(not self.learned and not (self.whole and any(x % 1 for x in self.values)))
 
     @classmethod
@@ -202,7 +206,7 @@ class Grid(Bins, frozen=True, tag="grid"):
             )
         if (high - low) / step >= _MOST_SYMBOLS:
             raise InvalidParameter(
-                f"step of {column!r} must leave at most {_MOST_SYMBOLS} points, got {step}; choose a larger step"
+                f"step of {column!r} must give at most {_MOST_SYMBOLS} points, got {step}; choose a larger step"
             )
         n = math.floor((high - low) / step + 1e-9) + 1
         grid = low + step * np.arange(n) + 0.0

@@ -60,7 +60,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         """Build bins of one calendar unit each, which need no edges."""
         if step not in STEPS:
             listed = ", ".join(map(repr, STEPS))
-            raise InvalidParameter(f"bins of {column!r} must be a list of edges, or one of {listed}")
+            raise InvalidParameter(f"bins of {column!r} must be a list of edges, or one of {listed}, got {step!r}")
         as_seconds(values[:0], column)  # refuses other types
         return cls(column, (), learned=False, whole=True, step=step)
 

@@ -1,4 +1,4 @@
-"""Bounds on the max-lift or min-lift from a bound on an averaged lift, given the P(s) of that extreme lift.
+"""Bounds on the max-lift or min-lift from a bound on an averaged lift, given P(s) of the value with the extreme lift.
 
 The printed converses hold [ZDS Prop. 4, 6]. The converses for the max-lift are improved here: lifts average to 1, so a
 letter with a lift above 1 forces other lifts below 1, and no lift exceeds 1/P_S(s).

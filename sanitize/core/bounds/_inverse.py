@@ -15,7 +15,7 @@ from sanitize.core.bounds._lift import Bound, TwoPoint
 
 
 def l1_lift_inverse_bound(lower: float, upper: float) -> Bound:
-    """Bound (1-a)(t-1)(t+a)/(a t (t-a)) on every ℓ1-lift-inverse [ZDS Prop. 5.1, corrected].
+    """Bound on every ℓ1-lift-inverse, for lifts in [a, b]: (1-a)(t-1)(t+a)/(a t (t-a)), t <= b [ZDS Prop. 5.1].
 
     Here t = b if a <= 1/2, else min(b, a/(1 - √(2-2a))). The printed bound 1/a - 1 is false if 1/a + 1/b < 2.
 
@@ -52,7 +52,7 @@ def l1_lift_inverse_bound(lower: float, upper: float) -> Bound:
 
 
 def chi2_lift_inverse_bound(lower: float, upper: float) -> Bound:
-    """Bound (1-a)(t-1)(a+(1-a)t)/(a²t²) on every χ²-lift-inverse [ZDS Prop. 5.2, corrected].
+    """Bound on every χ²-lift-inverse, for lifts in [a, b]: (1-a)(t-1)(a+(1-a)t)/(a²t²), t <= b [ZDS Prop. 5.2].
 
     Here t = b if a <= 1/2, else min(b, 2a/(2a-1)). The printed bound (1/a - 1)**2 is false if 1/a + 1/b < 2.
 
@@ -81,7 +81,7 @@ def chi2_lift_inverse_bound(lower: float, upper: float) -> Bound:
 
 
 def alpha_lift_inverse_bound(lower: float, upper: float, alpha: float) -> Bound:
-    """Bound (p b**-α + (1-p) a**-α)**(1/α), p = (1-a)/(b-a), on every α-lift-inverse [ZDS Prop. 5.3, sharpened].
+    """Bound on every α-lift-inverse, lifts in [a, b]: (p b**-α + (1-p) a**-α)**(1/α), p = (1-a)/(b-a) [ZDS Prop. 5.3].
 
     The printed bound 1/a is true and loose.
 

@@ -161,7 +161,7 @@ def l1_lift_bound(lower: float, upper: float) -> Bound:
 
 
 def alpha_lift_bound(lower: float, upper: float, alpha: float) -> Bound:
-    """Bound (p b**α + (1-p) a**α)**(1/α) on every α-lift [ZDS Prop. 3.3, sharpened].
+    """Bound on every α-lift, for lifts in [a, b]: (p b**α + (1-p) a**α)**(1/α), p = (1-a)/(b-a) [ZDS Prop. 3.3].
 
     The printed bound b is true and loose.
 
@@ -185,7 +185,7 @@ def alpha_lift_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 
 def sibson_bound(lower: float, upper: float, alpha: float) -> Bound:
-    """Bound log(p b**α + (1-p) a**α)/(α-1) on Sibson's I_α(S;Y), in nats [ZDS Prop. 1.3, sharpened].
+    """Bound on Sibson's I_α(S;Y), lifts in [a, b]: log(p b**α + (1-p) a**α)/(α-1), p = (1-a)/(b-a) [ZDS Prop. 1.3].
 
     The printed bound upper α/(α-1) is true and loose. At α = 1 the result is the bound on I(S;Y); at inf it is
     ``upper``, the bound on maximal leakage.
@@ -210,7 +210,7 @@ def sibson_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 
 def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
-    """Bound log(p b**α + (1-p) a**α)/(α-1) on Arimoto's I_α(S;Y), in nats [ZDS Prop. 1.3, sharpened].
+    """Bound on Arimoto's I_α(S;Y), lifts in [a, b]: log(p b**α + (1-p) a**α)/(α-1), p = (1-a)/(b-a) [ZDS Prop. 1.3].
 
     The bound is the number of `sibson_bound`: the two measures agree for a uniform S, and E_Y[l(s, Y)**α] meets the
     bound for every s, so no weighting of s exceeds it.
@@ -231,7 +231,7 @@ def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 
 def ldp_bound(lower: float, upper: float) -> Bound:
-    """Level lower + upper of LDP of S that (lower, upper)-ALIP implies, in nats, as published [ZDS Prop. 1.4].
+    """Level of LDP of S, in nats, that (lower, upper)-ALIP implies: lower + upper, as published [ZDS Prop. 1.4].
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ OTHERS = "*"
 
 @runtime_checkable
 class Budget(Protocol):
-    """Limit on what one released symbol leaks about S.
+    """Limit on how much one released symbol reveals about S.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _check_limits(name: str, value: object, low: float, high: float) -> _Times:
         texts = {MISSING_TEXT if key is None else str(key): limit for key, limit in value.items()}
         if not 0 < len(texts) == len(value):
             raise InvalidBudget(
-                f'LiftBudget: {name} must map sensitive values to limits, no value twice; "*" stands for all others'
+                f'LiftBudget: {name} must map sensitive values to limits, no value twice; "*" means all other values'
             )
         value = texts
     with checking("LiftBudget"):
@@ -223,7 +223,7 @@ class LiftBudget(_LiftBased):
             if name not in ("lower", "upper") or self._times is None:
                 raise AttributeError(name)
             raise InvalidBudget(
-                "limits by sensitive value cannot be used here: give one at_most and one at_least for all values. "
+                "this method takes no limits by sensitive value: give one at_most and one at_least for all values. "
                 "Only watchdog, subset merging, latent classes and optimal and subset random response take such limits"
             )
 
@@ -514,7 +514,7 @@ class AveragedBudget(_LiftBased):
             )
 
     def with_limits(self, limits: LiftBudget | None) -> AveragedBudget:
-        """Return a budget on the same average with other limits."""
+        """Return the budget with other limits on each lift."""
         return replace(self, limits=limits)  # type: ignore[type-var]
 
     def __repr__(self) -> str:
@@ -549,7 +549,7 @@ class AveragedBudget(_LiftBased):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class L1LiftBudget(AveragedBudget):
-    """Limit e**upper - 1 on the ℓ1-lift and e**lower - 1 on the ℓ1-lift-inverse [ZDS §VI-B].
+    """Limits e**upper - 1 on the ℓ1-lift and e**lower - 1 on the ℓ1-lift-inverse [ZDS §VI-B].
 
     The ℓ1-lift and its inverse are averages over s, so a symbol may meet this budget and break the `LiftBudget` of the
     same numbers. A symbol that meets the `LiftBudget` meets this budget if e**-lower + e**upper and e**lower +
@@ -574,7 +574,7 @@ class L1LiftBudget(AveragedBudget):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Chi2LiftBudget(AveragedBudget):
-    """Limit (e**upper - 1)**2 on the chi2-lift and (e**lower - 1)**2 on the chi2-lift-inverse [ZDS §VI-B].
+    """Limits (e**upper - 1)**2 on the chi2-lift and (e**lower - 1)**2 on the chi2-lift-inverse [ZDS §VI-B].
 
     ``limits``, an optional `LiftBudget` (for all values or by sensitive value), also limits each single lift.
 
@@ -597,7 +597,7 @@ class Chi2LiftBudget(AveragedBudget):
 
 @dataclass(frozen=True, repr=False)
 class AlphaLiftBudget(AveragedBudget):
-    """Limit e**upper on the α-lift and e**lower on the α-lift-inverse, for alpha > 1 [ZDS §VI-B].
+    """Limits e**upper on the α-lift and e**lower on the α-lift-inverse, for alpha > 1 [ZDS §VI-B].
 
     ``limits``, an optional `LiftBudget` (for all values or by sensitive value), also limits each single lift.
 

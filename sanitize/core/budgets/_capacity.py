@@ -76,7 +76,7 @@ class ChannelBudget(Protocol):
     """Budget that also limits a figure of the whole channel, such as its capacity, which P_SY does not determine."""
 
     def measure_channel(self, channel: Channel) -> Measure:
-        """Return the measured figure with its limit."""
+        """Return the figure of a channel, with its limit, as a line of the report."""
 
 
 @dataclass(frozen=True)

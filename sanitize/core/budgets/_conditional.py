@@ -104,7 +104,7 @@ class ReferredBudget(LiftwiseBudget):
         return self.inner.lift_excess(self._reference_lifts(lifts, p_s), self.prior)
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Risk of each column of lifts in the group under the inner budget."""
+        """Risk under the inner budget of each column of lifts in the group."""
         return self.inner.lift_risk(self._reference_lifts(lifts, p_s), self.prior)
 
     def _reference_lifts(self, lifts: Vector, p_s: Vector) -> Vector:

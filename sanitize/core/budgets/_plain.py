@@ -66,7 +66,7 @@ def budget_to_dict(budget: object) -> dict[str, Any]:
 
 
 def nameless(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a budget as public plain values; limits by sensitive value are reduced to the least and the largest."""
+    """Return a budget as plain values to publish; limits by value are reduced to the least and the largest."""
 
     def without_names(name: str, side: Any) -> Any:
         if name == "limits" or not isinstance(side, dict):
@@ -156,7 +156,7 @@ def as_budget(budget: Budget | float | None, joint: JointDistribution | None = N
 
 
 def budget_nats(budget: float) -> float:
-    """Return a number of nats as a float, or refuse it as a budget."""
+    """Return a budget given in nats as a float; refuse anything but a number >= 0."""
     try:
         return nats("budget", budget)
     except InvalidParameter as error:

@@ -50,7 +50,7 @@ class DenseKernel:
         return _divergences(self.own, p @ self.scaled, self.matrix)
 
     def rows(self, inputs: Codes) -> Vector:
-        """Return the rows of some inputs."""
+        """Return the rows of the matrix for some inputs."""
         return self.matrix[inputs]
 
     def curvature(self, p: Vector) -> Vector:
@@ -80,7 +80,7 @@ class ChainKernel:
         return v
 
     def rows(self, inputs: Codes) -> Vector:
-        """Return the rows of some inputs as a dense matrix."""
+        """Return the rows of P(y|x) for some inputs, as a dense matrix."""
         return stage_product((self.stages[0].take(inputs), *self.stages[1:])).toarray()
 
 
@@ -112,7 +112,7 @@ class Bracket:
 
     @property
     def gap(self) -> float:
-        """Width of the bracket."""
+        """Width of the bracket, in nats."""
         return self.upper - self.lower
 
 
@@ -238,7 +238,7 @@ def _stretch(v: Vector, step: Vector) -> float:
 
 
 def _divergences(own_terms: Vector, q: Vector, rows: Vector | ChainKernel) -> Vector:
-    """Return each row's own term minus its mean of log q; inf if the row reaches an output that q does not."""
+    """Return each row's divergence from q: its own term minus its mean log q; inf if q lacks an output of the row."""
     missing = q == 0
     if not missing.any():
         return own_terms - rows @ np.log(q)

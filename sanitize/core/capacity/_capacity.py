@@ -60,7 +60,7 @@ class Capacity(Bracketed):
     iterations: int
 
     def __new__(cls, lower: float, upper: float, input_distribution: Vector, iterations: int) -> Self:
-        """Return a bracket of the capacity, with the input distribution and the number of iterations behind it."""
+        """Return a bracket of the capacity, with the input distribution that attains its lower end."""
         instance = super().__new__(cls, lower, upper)
         instance.input_distribution, instance.iterations = input_distribution, iterations
         return instance

@@ -115,7 +115,7 @@ class Channel:
     ) -> None:
         if not stages:
             raise InvalidChannel(
-                "stages must contain at least one stage, got none; Channel.identity(n) releases symbols unchanged"
+                "stages must contain at least one stage, got none; to release symbols unchanged, use Channel.identity"
             )
         for a, b in pairwise(stages):
             if a.n_outputs != b.n_inputs:

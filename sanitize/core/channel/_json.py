@@ -56,7 +56,7 @@ class StageForm(Declared, frozen=True, omit_defaults=True):
 
 
 def stages_to(stages: Sequence[Stage]) -> list[StageForm]:
-    """Return the form of each stage, without input tuples that the stage before determines."""
+    """Return the form of each stage, without input tuples that follow from the stage before."""
     written: list[StageForm] = []
     left: Tuples | None = None
     for stage in stages:

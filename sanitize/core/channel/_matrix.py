@@ -54,7 +54,7 @@ def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") ->
     if matrix.ndim != 2 or not matrix.size:
         raise InvalidChannel(f"{name} must be a matrix (n_x, n_y) that is not empty, got shape {matrix.shape}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise InvalidChannel(f"{name} must have finite entries >= 0")
+        raise InvalidChannel(f"{name} must have finite entries >= 0, got some that are negative, infinite or NaN")
     with np.errstate(over="ignore"):
         sums = matrix.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))

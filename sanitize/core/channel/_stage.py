@@ -58,7 +58,7 @@ class Stage:
             raise InvalidChannel("every input symbol of a channel needs at least one output")
         if ends[-1] != len(self.indices) or len(self.indices) != len(self.weights):
             raise InvalidChannel(
-                "a channel must have one weight per output, and its last row must end at the last weight"
+                "a channel must have one weight per output, and its rows must contain all outputs and weights"
             )
         ascending = self.indices[1:] > self.indices[:-1]
         ascending[starts[1:] - 1] = True
@@ -78,7 +78,9 @@ class Stage:
         positive = probabilities > 0
         if not positive.all():
             if not np.isfinite(probabilities).all() or (probabilities < 0).any():
-                raise InvalidChannel("a channel's probabilities must be finite and non-negative")
+                raise InvalidChannel(
+                    "a channel must have finite entries >= 0, got some that are negative, infinite or NaN"
+                )
             indptr = np.concatenate([[0], np.cumsum(positive)])[indptr]
             indices, probabilities = indices[positive], probabilities[positive]
         empty = indptr[1:] <= indptr[:-1]
@@ -118,7 +120,7 @@ class Stage:
 
     @property
     def form(self) -> tuple[Any, Any, Any, Any]:
-        """Return the arrays of a stage, for JSON."""
+        """Return the arrays and the number of outputs of a stage, for JSON."""
         return self.indptr, self.indices, self.weights, self.n_outputs
 
     def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
@@ -146,7 +148,7 @@ class Stage:
 
     @cached_property
     def sampler(self) -> Sampler:
-        """Table for drawing outputs, built once, of the fastest kind for this stage."""
+        """Table from which outputs are drawn, built once and of the fastest kind for this stage."""
         n, form = self.n_inputs, self.form[:3]
         if UniformTable.fits(*self.form):
             return UniformTable(self.n_outputs, SCALE_BITS)

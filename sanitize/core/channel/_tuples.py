@@ -165,7 +165,7 @@ class Tuples:
         lengths = np.diff(kernel.indptr)[component]
         if (n_entries := lengths.sum()) > DENSE_CELLS:
             raise ColumnError(
-                f"{len(self)} combinations of symbols with {n_entries} transitions are too many to release together; "
+                f"the channel for {len(self)} combinations of symbols is too large, with {n_entries} entries; "
                 "release fewer columns, or bin and pool values first"
             )
         part_rows = kernel.take(component)

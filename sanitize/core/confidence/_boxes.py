@@ -1,4 +1,4 @@
-"""Distributions that counts allow, by exact binomial intervals, and extremes of p(y|s) and of the lift over them.
+"""Distributions that counts allow by exact binomial intervals, and the extremes of p(y|s) and of the lift over them.
 
 Extremes are found by greedy filling, on arrays only. Among distributions with ``lower <= p <= upper, sum p = 1``, the
 one with the smallest mean of given values has the lower bounds everywhere and gives the remaining mass to the smallest
@@ -286,7 +286,7 @@ def shift_mass(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
 
 
 def lift_bounds(low: Vector, high: Vector, prior_lower: Vector, prior_upper: Vector) -> tuple[Vector, Vector]:
-    """Smallest and largest lift p(y|s) / p(y), shapes (n_s, n_y), over p(y|s) in [low, high] and P_S in its box.
+    """Smallest and largest lift p(y|s) / p(y), shapes (n_s, n_y), for p(y|s) in [low, high] and P_S within its bounds.
 
     p(y) = Σ P(s') p(y|s'). The lift of s grows with p(y|s) and falls with every other p(y|s') whatever P_S is, so it is
     largest where p(y|s) is at its upper bound and all others at their lower bounds; the remaining problem is to

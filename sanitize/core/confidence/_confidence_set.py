@@ -315,7 +315,7 @@ def design_assumptions(counts: ContingencyTable, *, of_people: bool = False) -> 
 
 
 def deviation_bounds(distributions: ConfidenceSet) -> tuple[Vector, ...]:
-    """Return the center of P(x|s) and its largest deviations below and above, each of shape (n_s, n_x)."""
+    """Return the center of P(x|s) and its largest deviations above and below, each of shape (n_s, n_x)."""
     center = distributions.center
     return center, distributions.upper - center, center - distributions.lower
 
@@ -419,5 +419,5 @@ def design_distributions(joint: JointDistribution, confidence: float | Confidenc
     if not isinstance(confidence, ConfidenceSet):
         return ConfidenceSet.of(joint, confidence)
     if (shape := confidence.lower.shape) != joint.pmf.shape:
-        raise InvalidDistribution(f"pmf must have the confidence set's shape {shape}, got {joint.pmf.shape}")
+        raise InvalidDistribution(f"pmf must have the shape {shape} of the confidence set, got {joint.pmf.shape}")
     return confidence

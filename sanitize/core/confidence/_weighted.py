@@ -71,7 +71,7 @@ class WeightedRows:
         unknown = largest is None and clusters is not None and most > least * (1 + SAME_TOTAL)
         if largest is not None and most > positive("largest_total", largest) * (1 + SAME_TOTAL):
             raise InvalidParameter(
-                f"largest_total must be at least the largest total in the sample, {most:g}, got {largest:g}"
+                f"largest_total must be at least {most:g}, the largest total weight in the sample, got {largest:g}"
             )
         return cls(s, x, weights[has_weight] / max(most, largest or 0.0), cluster, is_largest_unknown=unknown)
 

@@ -67,7 +67,7 @@ def test_tiny_probabilities_stay_positive():
     [
         ([[0.5, 0.4], [0.5, 0.5]], "row 0 .* sums to 0.9"),
         ([[0.5, 0.5], [0.5, 0.5 + 1e-8]], "row 1"),
-        ([[1.5, -0.5]], "non-negative"),
+        ([[1.5, -0.5]], "negative"),
         ([[np.nan, 1.0]], "finite"),
         ([[np.inf, 0.0]], "finite"),
         ([[1.0, 0.0], [0.0, 0.0]], "row 1 .* sums to 0"),

@@ -78,7 +78,7 @@ def test_large_channels_end_and_wrong_parameters_are_refused(monkeypatch):
     for k in (0, 0.5, math.nan, "1"):
         with pytest.raises(InvalidParameter, match="n_releases must"):
             repeated_information(*SLOW, k)
-    with pytest.raises(InvalidParameter, match="share must be between 0 and 1"):
+    with pytest.raises(InvalidParameter, match="share must lie between 0 and 1"):
         repeats_needed(*SLOW, 1.0)
     monkeypatch.setattr(measures, "CHANNEL_CELLS", 15)
     with pytest.raises(InvalidParameter, match="4 symbols are too many"):
