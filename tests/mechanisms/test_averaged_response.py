@@ -240,7 +240,7 @@ def test_limits_beside_what_takes_none_are_refused():
     average = L1LiftBudget(lower=FREE, upper=0.1)
     with pytest.raises(InvalidBudget, match="limits must be a LiftBudget"):
         replace(average, limits=average)
-    with pytest.raises(InvalidBudget, match="limits of 1"):
+    with pytest.raises(InvalidBudget, match="at_most=1 or at_least=1 in limits="):
         optimal_random_response(joint, replace(average, limits=LiftBudget(at_most=1, at_least=0)))
 
 
@@ -302,7 +302,7 @@ def test_a_search_that_is_cut_short_says_so_and_is_within_the_budget():
 @pytest.mark.parametrize("settings", [{"confidence": 0.95}, {"side_columns": ["x"]}])
 def test_what_has_no_bound_with_averages_is_refused(settings):
     joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
-    with pytest.raises(InvalidBudget, match=r"L1LiftBudget takes no confidence, side_columns or keep; give LiftBudget"):
+    with pytest.raises(InvalidBudget, match=r"L1LiftBudget takes no confidence, side_columns or keep; give a Lift"):
         optimal_random_response(joint, L1LiftBudget(lower=1, upper=0.1), **settings)
 
 

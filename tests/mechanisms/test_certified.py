@@ -92,7 +92,7 @@ def test_blocks_of_other_counts_and_of_too_many_cells_are_refused() -> None:
     with pytest.raises(InvalidParameter, match=r"must have the shape \(2, 8\)"):
         certified_merging(joint, design[:, :7], design, PROFILES, BUDGET, 0.95)
     many = sz.JointDistribution.from_matrix(np.full((2, 513), 1 / 1026))
-    with pytest.raises(InvalidParameter, match="at most 512 cells, got 513; lower n_classes"):
+    with pytest.raises(InvalidParameter, match="at most 512 public symbols or classes, got 513; lower"):
         certified_merging(many, np.ones((2, 513), int), np.ones((2, 513), int), PROFILES, BUDGET, 0.95)
 
 

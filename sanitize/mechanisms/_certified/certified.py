@@ -129,7 +129,8 @@ class _Tests:
             )
         if shape[1] > most_cells:
             raise InvalidParameter(
-                f"confidence= takes at most {most_cells} cells, got {shape[1]}; lower n_classes or merge public symbols"
+                f"confidence= takes at most {most_cells} public symbols or classes, got {shape[1]}; lower n_classes or "
+                "merge public symbols"
             )
         self.joint, self.design, self.fresh, self.noise = joint, design, fresh, noise
         self.budget, self.error = as_lift_budget(as_budget(budget, joint)), 1 - check_confidence(confidence)

@@ -62,7 +62,7 @@ _LEAST = 1e-12
 
 
 def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]:
-    """Return the budget's claims on a symbol: sensitive value, sign, ratio, and the P(s) above which it is implied.
+    """Return the budget's claims on a symbol: sensitive value, sign, ratio, and P(s) above which the claim is implied.
 
     A claim says that P(y, s) is at least (sign 1) or at most (sign -1) the ratio times P(s) P(y).
 
@@ -207,7 +207,7 @@ def secret_shares(design: NDArray[np.int64]) -> Vector:
 
 
 def evidence_threshold(n_symbols: int, error: float) -> float:
-    """Evidence in nats that each test needs if this many symbols are tested."""
+    """Evidence in nats that each test needs if ``n_symbols`` symbols are tested."""
     return float(-np.log(error * (1 - _FOR_MEANS) / max(n_symbols, 1)))
 
 

@@ -55,7 +55,7 @@ class PowerModel:
 
 
 def expected_evidence(power: PowerModel, counts: NDArray[Any], draws: NDArray[Any]) -> Vector:
-    """Expected evidence in nats: least divergence of posteriors from their bounds times number of informative rows.
+    """Expected evidence in nats: the informative fresh rows times the least divergence of posteriors from their bounds.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1
 
 
 def _lift(n: int, rate: Decimal) -> int | None:
-    """Return the units c to add to every cell; None if they would exceed half of a row.
+    """Return the number of units c to add to every cell; None if the units would exceed half of a row.
 
     Cells at distance d hold i_d + c with i_d = e^ε i_{d+1}, rounded up by less than 1; the cell of x itself takes the
     remainder and is rounded down by less than n. So every ratio is at most (i_d + c + 1)/(i_{d+1} + c) or (i_1 + c +
@@ -83,7 +83,7 @@ def _lift(n: int, rate: Decimal) -> int | None:
 
 
 def _weights(n: int, rate: Decimal, lift: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return integer cells (n, n): inner outputs get (1-a)/(1+a) a^d, the two ends a^d/(1+a), with a = e^{-rate}."""
+    """Return integer cells (n, n): at distance d, (1-a)/(1+a) a^d, or a^d/(1+a) for the two ends; a = e^{-rate}."""
     ratio = (-rate).exp()
     unit = (SCALE - n * lift) / (1 + ratio)
     powers = [ratio**d for d in range(n)]

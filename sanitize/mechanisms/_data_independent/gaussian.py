@@ -137,7 +137,7 @@ def gaussian_channel(
     epsilon = nats("capacity", capacity)
     if epsilon < NOTHING:
         raise InvalidParameter(
-            f"capacity must be > 0, got {epsilon:g}, for which no finite noise is enough; release nothing instead"
+            f"capacity must be > 0, got {epsilon:g}: no finite noise is enough for a capacity of 0; release nothing"
         )
     step = check_number("step", step, "be a finite number > 0", lambda value: 0 < value < math.inf)
     reach = check_number("reach", reach, "be a finite number >= 0", lambda value: 0 <= value < math.inf)
@@ -193,7 +193,7 @@ def _interval_amplitude(eps: float) -> float:
     if eps > most:
         raise InvalidParameter(
             f"method='exact' takes a capacity of at most {most:g} nats, got {eps}; use "
-            "method='closed_form', which is valid too"
+            "method='closed_form', which takes any capacity"
         )
     power, uniform = math.sqrt(math.expm1(2 * eps)), math.sqrt(math.pi * math.e / 2)
     low = max(power, math.expm1(eps) * uniform)
@@ -237,5 +237,9 @@ def _numbers(values: ArrayLike) -> Vector:
     """Return the values as a vector of finite numbers; refuse anything else."""
     x = doubles(values, InvalidParameter("values must be numbers"))
     if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
-        raise InvalidParameter(f"values must be a one-dimensional array of finite numbers, got shape {x.shape}")
+        n_bad = int(np.count_nonzero(~np.isfinite(x)))
+        raise InvalidParameter(
+            f"values must be a one-dimensional array of finite numbers, got shape {x.shape} and {n_bad} entries "
+            "that are infinite or NaN"
+        )
     return x

@@ -74,7 +74,7 @@ class _Groups:
         return len(pairs) > 0
 
     def _wishes(self, unsafe: Codes, seekers: Codes, pool: Codes) -> Codes:
-        """Positions of possible mates of each seeker, best first, (len(seekers), k); only the last may be itself."""
+        """Positions of possible mates of each seeker, best first, (len(seekers), k); the seeker itself is put last."""
         columns, total = self.columns[:, unsafe], self.total[:, None]
         share = columns[: len(total)]
         away = np.divide(share, total, out=np.zeros_like(share), where=total > 0) - self.mass[unsafe]

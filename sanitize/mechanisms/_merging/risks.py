@@ -64,7 +64,7 @@ class SetRisks(ABC):
 
     @abstractmethod
     def risk(self, columns: Vector) -> Vector:
-        """Risk ω of each set."""
+        """Risk ω of each set, by which searches order sets."""
 
     def is_safe(self, column: Vector) -> bool:
         """Return whether one set is within the budget."""
@@ -72,7 +72,7 @@ class SetRisks(ABC):
 
 
 def set_risks(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> SetRisks:
-    """Return a test of merged sets under the distribution or, with confidence, under the worst that counts allow."""
+    """Return tests of sets under the distribution or, with confidence, the worst distribution that counts allow."""
     if confidence is None:
         return RiskOfSets(check_distribution(joint).pmf, joint.p_s, budget)
     distributions = design_distributions(joint, confidence)
@@ -95,7 +95,7 @@ class RiskOfSets(SetRisks):
         return ~(self.budget.lift_excess(self._lifts(columns), self.p_s) > 0)
 
     def risk(self, columns: Vector) -> Vector:
-        """Risk ω of each column."""
+        """Risk ω of each column P(s, set)."""
         return self.budget.lift_risk(self._lifts(columns), self.p_s)
 
 
@@ -156,7 +156,7 @@ class OrderedRisks(SetRisks):
         return self.judge.safe(columns[: len(self.judge.columns)])
 
     def risk(self, columns: Vector) -> Vector:
-        """Risk of each set by the ordering measure."""
+        """Risk of each set according to the ordering measure."""
         return self.order.risk(columns[len(self.judge.columns) :])
 
 

@@ -134,7 +134,7 @@ def best_subset_merging(
     time_limit: float | None = None,
     confidence: float | ConfidenceSet | None = None,
 ) -> Channel:
-    """Design a channel by a longer search for merged groups; it keeps at least as much as `subset_merging`.
+    """Design a channel that merges symbols, by a longer search; it keeps at least as much as `subset_merging`.
 
     I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is maximal over all partitions of X into safe sets, low-risk
     symbols included, for up to 17 public symbols, as in `subset_merging`. For more symbols, the search of

@@ -139,7 +139,7 @@ def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, sea
 
 
 def merging_costs(p_x: Vector, members: Codes) -> float:
-    """Loss of I(X;Y) by merging some symbols, in nats: Σ P(x) log(P(G) / P(x))."""
+    """Loss of I(X;Y) from merging some symbols, in nats: Σ P(x) log(P(G) / P(x))."""
     mass = p_x[members]
     return float(xlogy(mass.sum(), mass.sum()) - xlogy(mass, mass).sum())
 

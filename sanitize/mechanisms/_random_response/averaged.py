@@ -69,7 +69,8 @@ def average_response(
     limits = budget.limits or budget_in_nats(math.inf, math.inf)
     if min(tightest_limit(limits.lower), tightest_limit(limits.upper)) == 0:
         raise InvalidBudget(
-            "limits of 1 cannot be combined with a budget on an average; give the LiftBudget of limits= as the budget"
+            "at_most=1 or at_least=1 in limits= cannot be combined with a budget on an average; give the LiftBudget of "
+            "limits= as the budget"
         )
     posteriors = PosteriorSet.from_budget(joint, budget)
     problem = Problem(joint, budget_in_nats(math.inf, math.inf), positive("gap", gap), loss)

@@ -238,7 +238,7 @@ def solve_optimal_random_response(
         is_mean = isinstance(budget, MeanBudget)
         if confidence is not None or has_side or has_kept or (is_mean and target is not None):
             refused = "confidence, target, side_columns or keep" if is_mean else "confidence, side_columns or keep"
-            raise InvalidBudget(f"a {type(budget).__name__} takes no {refused}; give LiftBudget to use them")
+            raise InvalidBudget(f"{type(budget).__name__} takes no {refused}; give a LiftBudget to use them")
         if isinstance(budget, AveragedBudget):
             return average_response(joint, budget, gap, account, target)
         return funnel_response(joint, budget, gap, account)

@@ -210,7 +210,7 @@ class RobustCone:
         return np.concatenate(row_blocks)
 
     def _add_rows(self, v: Vector) -> bool:
-        """Add the rows that columns over the budget violate; return whether any row was new."""
+        """Add the constraint rows that columns over the budget violate; return whether any row was new."""
         before = len(self.rows)
         broken = self._rows(*self.worst_case(v), BROKEN)
         self.rows = np.unique(np.concatenate([self.rows, broken]).round(13), axis=0)
@@ -255,7 +255,7 @@ def certify_robust(
 
 
 def cuts_at(cone: RobustCone, v: Vector) -> Vector:
-    """Return the row that each column v (K, n) over the budget violates most, shape (K', n)."""
+    """Return the constraint row that each column v (K, n) over the budget violates most, shape (K', n)."""
     center, up, down = cone.parts
     values = np.concatenate([v / cone.p_x, np.zeros((len(v), 1))], axis=1).T
     most = center[:, :, None] + _shift(values, up, down, cone.distributions.distance)

@@ -25,7 +25,7 @@ _STALLED, _NEAR = 1e-11, 1e-11
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PricedCells(Polytope):
-    """Polytope of posteriors v and variables that are at least the linear functions of which g(v) is the largest.
+    """Polytope of posteriors v with further variables, which are at least the linear functions in the maxima of g(v).
 
     H(v) + λ g(v) - μ·v is then H(v) plus a linear function of all variables, so methods that bound H bound it too. For
     every tangent of H, a linear program finds the best vertex of a cell in which g is linear.

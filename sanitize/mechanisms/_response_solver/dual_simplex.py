@@ -43,7 +43,7 @@ class LinearBatch:
     cost: Vector
 
     def take(self, places: Codes) -> LinearBatch:
-        """Return some of the programs."""
+        """Return the programs at the given places."""
         return LinearBatch(self.matrix, self.rhs, self.lower[places], self.upper[places], self.cost[places])
 
     def corner(self, basis: Codes, inverse: Vector, spread: Vector) -> DualSolution:

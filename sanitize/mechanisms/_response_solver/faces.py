@@ -102,7 +102,7 @@ class Price:
 
 
 def stretch(q: Vector, powers: Vector) -> Vector:
-    """Multiply the shares of posteriors q, shape (K, n), by these powers of ten, and normalise."""
+    """Multiply the shares of posteriors q, shape (K, n), by powers of ten with these exponents, and normalise."""
     q = q * exp10(np.clip(powers, -_LONGEST, _LONGEST))
     return np.asarray(q / q.sum(axis=1, keepdims=True))
 

@@ -54,7 +54,7 @@ _SEEDS = 0.1
 
 @dataclass(frozen=True, eq=False)
 class RandomResponse:
-    """Random response with the information that it keeps and its largest distance from the optimum.
+    """Random response with the information that it keeps and its largest possible distance from the optimum.
 
     Attributes
     ----------

@@ -119,7 +119,7 @@ class LiftBounds:
         return (outside < _NEAR) & (np.abs(v.sum(axis=1) - 1) < _NEAR)
 
     def rows(self) -> tuple[Vector, Vector, Vector]:
-        """Binding rows, shape (k, n), with lower and upper bounds; for a ratio, rows have n + 1 columns.
+        """Constraint rows that can bind, (k, n), with lower and upper bounds; for a ratio, rows have n + 1 columns.
 
         The additional variable is then a number t between max l / (1 + span) and min l.
         """

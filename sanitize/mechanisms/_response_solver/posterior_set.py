@@ -186,7 +186,7 @@ class Cuts:
     within: PosteriorSet | None = None
 
     def cuts(self, _budget: object, p_x: Vector, *, is_inner: bool) -> Vector:
-        """Return the rows, moved inwards by a rounding margin for columns."""
+        """Return the rows; if ``is_inner``, they are moved inwards by a margin for rounding."""
         return self.rows - (_MARGIN * product(self.rows, p_x)[:, None] if is_inner else 0.0)
 
     def excess(self, _budget: object, channel: Channel) -> Vector:

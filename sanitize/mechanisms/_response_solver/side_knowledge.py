@@ -28,7 +28,7 @@ _NOTHING_TO_LEARN = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class SideKnowledge:
-    """Cases w that a reader may know about a row, with (S, W) - X - Y and the lift P(s|y,w) / P(s|w) in each case.
+    """Cases w that a reader may know about a row, with (S, W) - X - Y a Markov chain, and lifts P(s|y,w) / P(s|w).
 
     P(s,w|y) is the mean of P(s,w|x) over the posterior v of a released symbol y, so a budget in the case w is linear in
     v, as without side knowledge: Σ_x v(x) P(w|x) (l_w(s,x) - low) >= 0, and likewise for the upper bound, with l_w(s,x)
