@@ -1,4 +1,4 @@
-"""Channels on databases of n records whose probabilities decay with the Hamming distance [WYZ]."""
+"""Channels on databases of n records, with probabilities that decay with the Hamming distance [WYZ]."""
 
 from __future__ import annotations
 
@@ -102,7 +102,9 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     if len(p) > 1024:
         raise InvalidDistribution(f"prior must have at most 1024 entries, got {len(p)}")
     if (p == 0).any():
-        raise InvalidDistribution("prior must be positive on every database: otherwise no identifiability level exists")
+        raise InvalidDistribution(
+            "prior must have positive entries only, got entries of 0, for which no identifiability level exists"
+        )
     if not math.isfinite(nats("eps", eps)):
         raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
     family = DatabaseIdentifiability(p, n_records)

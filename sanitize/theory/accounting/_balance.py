@@ -38,12 +38,12 @@ class BalanceBounds:
 
     @property
     def lower(self) -> float:
-        """Lower bound on the gain."""
+        """Lower bound on the gain, in nats."""
         return max(0.0, self.capacity_lower - self.restricted_upper)
 
     @property
     def upper(self) -> float:
-        """Upper bound on the gain."""
+        """Upper bound on the gain, in nats."""
         return max(0.0, self.capacity_upper - self.restricted_lower)
 
     @property

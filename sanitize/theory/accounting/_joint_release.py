@@ -192,7 +192,9 @@ def _rows(channel: Any, codes: Codes, size: int, alphabet: Alphabet | None, posi
     if alphabet is not None and isinstance(channel, Channel) and channel.inputs.columns == alphabet.columns:
         match = channel.inputs.encode(alphabet.decode(np.arange(size)))
         if (match < 0).any():
-            raise InvalidChannel(f"channel {position} must take all symbols of column {alphabet.columns[0]!r}")
+            raise InvalidChannel(
+                f"channel {position} must take all symbols of column {alphabet.columns[0]!r}, but its inputs lack some"
+            )
         return match[codes].astype(np.intp), kernel
     if len(kernel) != size:
         raise InvalidChannel(

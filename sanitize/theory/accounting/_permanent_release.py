@@ -82,7 +82,10 @@ def permanent_release(
     pmf, codes = check_tensor(distribution, "S", "history"), np.asarray(histories)
     n_x, n_y = kernel.shape
     if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu" or len(codes) != pmf.shape[1]:
-        raise InvalidParameter(f"histories must be whole numbers of shape ({pmf.shape[1]}, T), got {codes.shape}")
+        raise InvalidParameter(
+            f"histories must be whole numbers in an array of shape ({pmf.shape[1]}, T), got {codes.dtype} of shape "
+            f"{codes.shape}"
+        )
     if codes.min() < 0 or codes.max() >= n_x:
         raise InvalidParameter(
             f"histories must be codes of the {n_x} symbols that the channel takes, from 0 to {n_x - 1}"

@@ -50,7 +50,7 @@ class ClassCounts:
 
     @classmethod
     def from_table(cls, table: ContingencyTable) -> ClassCounts:
-        """Counts of a table with one sensitive column."""
+        """Counts of each class, from a table of counts with one sensitive column."""
         counts = table.counts[np.ix_(table.counts.sum(axis=1) > 0, table.counts.sum(axis=0) > 0)]
         if not counts.size:
             raise ColumnError("the table has no rows, so it has no classes to measure; add rows")

@@ -63,10 +63,14 @@ def check_databases(
     else:
         raise InvalidParameter("describe the databases by n_records and n_symbols together, or by sizes alone")
     if not shape or math.prod(shape) > most_databases:
-        given = f"{len(shape)} records that make more; give fewer records or letters" if shape else "no records"
-        raise InvalidParameter(f"records must make from 1 to {most_databases} databases, got {given}")
+        given = f"more for {len(shape)} records; give fewer records or letters" if shape else "no records"
+        raise InvalidParameter(
+            f"n_records and n_symbols, or sizes, must give from 1 to {most_databases} databases, got {given}"
+        )
     if n_inputs is not None and (n := math.prod(shape)) != n_inputs:
-        raise InvalidParameter(f"records of {shape} letters make {n} databases, but the channel has {n_inputs} inputs")
+        raise InvalidParameter(
+            f"records with {shape} letters give {n} databases, but the channel has {n_inputs} inputs"
+        )
     return shape
 
 
@@ -78,5 +82,7 @@ def check_pairs(neighbours: ArrayLike, n_inputs: int) -> NDArray[np.intp]:
         pairs = np.empty(0)
     is_whole = pairs.ndim == 2 and pairs.shape[1] == 2 and np.issubdtype(pairs.dtype, np.integer)
     if not is_whole or (pairs.size and not 0 <= pairs.min() <= pairs.max() < n_inputs):
-        raise InvalidParameter(f"neighbours must be an array (n_pairs, 2) of inputs from 0 to {n_inputs - 1}")
+        raise InvalidParameter(
+            f"neighbours must be an array (n_pairs, 2) of whole numbers, inputs from 0 to {n_inputs - 1}"
+        )
     return pairs.astype(np.intp)

@@ -133,7 +133,7 @@ def approximate_dp(
     if eps is not None:
         level = check_number("eps", eps, "be a number >= 0 (inf is allowed)", lambda v: v >= 0)
         return _worst(matrix, neighbours, partial(positive_part, eps=level))
-    mass = check_number("delta", delta, "be between 0 and 1", lambda v: 0 <= v <= 1)
+    mass = check_number("delta", delta, "be a number from 0 to 1", lambda v: 0 <= v <= 1)
     return _worst(matrix, neighbours, partial(epsilon_at, delta=mass))
 
 

@@ -83,7 +83,7 @@ class Certified:
 
 
 def least_information(information: Information, d: Vector, limit: float, gap: float) -> Certified:
-    """Return the channel with the least F, to within ``gap`` if possible, and Σ P d p <= limit; rows of d have a 0.
+    """Return the channel with the least F and Σ P d p <= limit, to within ``gap`` if possible; each row of d has a 0.
 
     If the limit allows no noise, only cells of distortion 0 are used. The certified gap may be wider than requested.
     """

@@ -94,7 +94,7 @@ class _Database(Tradeoff):
         return self.matrix_at(self._level(distortion))
 
     def matrix_at(self, level: float) -> Vector:
-        """Matrix of the channel of a level that is at least the threshold."""
+        """Matrix of the channel at a level that is at least the threshold."""
         return symmetric(level, self.n_records, self._n_symbols)
 
 
@@ -119,7 +119,7 @@ class _OnePrior(_Database):
 
 @dataclass(frozen=True, eq=False)
 class DatabaseIdentifiability(_OnePrior):
-    """Trade-off of identifiability for a database with a known prior: h^-1(D) = log(n/D - 1) + log(m-1) [WYZ Thm 1].
+    """Trade-off: least identifiability at distortion D for a known prior, log(n/D - 1) + log(m-1) [WYZ Thm 1].
 
     The formula holds for D up to `largest`. The channel is E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 +
     (m-1)e**-ε)**n) [WYZ eq. 26]. It is ε-identifiable with the least distortion h(ε), and has the least I(X;Y) at that
@@ -157,7 +157,7 @@ class DatabaseIdentifiability(_OnePrior):
 
 @dataclass(frozen=True, eq=False)
 class DatabaseMutualInformation(_OnePrior):
-    """Trade-off of mutual information for a database with a known prior: H(X) - n h_b(D/n) - D log(m-1) [WYZ Thm 2].
+    """Trade-off: least I(X;Y) at distortion D for a known prior, H(X) - n h_b(D/n) - D log(m-1) [WYZ Thm 2].
 
     The formula holds for D up to `largest`, with the channel of `DatabaseIdentifiability`. Beyond, `OptimalSibson` of
     order 1 computes the value.
@@ -195,7 +195,7 @@ class DatabaseMutualInformation(_OnePrior):
 
 @dataclass(frozen=True, eq=False)
 class DatabaseDP(_Database):
-    """Trade-off of differential privacy for a database with known priors: h^-1(D) [WYZ Thm 1, sharpened].
+    """Trade-off: least level of DP of a database at distortion D, for known priors: h^-1(D) [WYZ Thm 1, sharpened].
 
     The formula holds for D up to `largest`, where the identifiability function has the same values. The channel is E_d,
     that of `UniformDP`, which has this level and distortion under any prior. For independent records the value is known

@@ -138,7 +138,7 @@ def make_problem(distributions: Vector, distances: ArrayLike) -> Problem:
     if d.ndim != 2 or not d.size or d.shape[0] != distributions.shape[1]:
         raise InvalidParameter(f"distances must have shape ({distributions.shape[1]}, n_y), got {d.shape}")
     if not np.isfinite(d).all() or (d < 0).any():
-        raise InvalidParameter("distances must have finite entries >= 0")
+        raise InvalidParameter("distances must have finite entries >= 0, got some that are negative, infinite or NaN")
     least = d.min(axis=1)
     unit = float((d - least[:, None]).max()) or 1.0
     return Problem(distributions, (d - least[:, None]) / unit, unit, distributions @ (least / unit))
@@ -193,7 +193,7 @@ def round_up(level: float) -> float:
 def build_for_level(
     build: Callable[[float], Vector], level: float, measure: Callable[[Vector], float]
 ) -> tuple[Vector, float] | None:
-    """Return a channel of measured level at most ``level``, and that level; None if no attempt succeeds.
+    """Return a channel with a measured level of at most ``level``, and its level; None if no attempt succeeds.
 
     If rounding requires, the channel is built for a slightly lower level.
     """

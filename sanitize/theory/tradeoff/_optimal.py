@@ -103,7 +103,7 @@ class _Program(Tradeoff):
         channel = least_argument(design_or_none, lambda candidate: candidate.distortion, distortion)
         if channel is None:
             raise InvalidParameter(
-                f"distortion must be larger, got {distortion:.12g}: no channel of a level up to 700 nats reaches it"
+                f"distortion must be larger, got {distortion:.12g}: no channel with a level up to 700 nats reaches it"
             )
         return channel
 
@@ -134,7 +134,7 @@ class _Program(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class OptimalDP(_Program):
-    """Trade-off of (ε, δ)-DP, any priors and distances: P(A|x) <= e**ε P(A|x') + δ for all A [ZB Def. 3.2, Prop. 12].
+    """Trade-off: least ε of (ε, δ)-DP at a distortion, for any priors and distances [ZB Def. 3.2, Prop. 12].
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class OptimalDP(_Program):
 
 @dataclass(frozen=True, eq=False)
 class OptimalIdentifiability(_Program):
-    """Trade-off of identifiability for any prior and distances: p(x, y) <= e**ε p(x', y), x, x' neighbours [WYZ PD-I].
+    """Trade-off: least ε at a distortion with p(x, y) <= e**ε p(x', y) for neighbours x, x', any prior [WYZ §3, PD-I].
 
     No level below `prior_ratio` of the prior is possible.
 
@@ -222,7 +222,9 @@ class OptimalIdentifiability(_Program):
     def __post_init__(self) -> None:
         self._pose(single_distribution(self.prior)[None])
         if (self._problem.distributions == 0).any():
-            raise InvalidDistribution("prior must have positive entries: otherwise every level is infinite")
+            raise InvalidDistribution(
+                "prior must have positive entries only, got entries of 0, for which every level is infinite"
+            )
 
     def _channel_for_level(self, level: float) -> OptimalChannel:
         above = 1e-9  # largest excess over ε of the stated level of a channel that cannot be repaired
@@ -257,7 +259,7 @@ class OptimalIdentifiability(_Program):
 
 @dataclass(frozen=True, eq=False)
 class OptimalMaxInformation(_Program):
-    """Trade-off of max-information for any prior and distances: p(y|x) <= e**ε p_Y(y) [ZB Def. 3.3].
+    """Trade-off: least ε at a distortion with p(y|x) <= e**ε p_Y(y), for any prior and distances [ZB Def. 3.3].
 
     Parameters
     ----------
@@ -288,7 +290,7 @@ class OptimalMaxInformation(_Program):
 
 @dataclass(frozen=True, eq=False)
 class OptimalSibson(_Program):
-    """Trade-off of Sibson information of order α for any prior: mutual information at 1, maximal leakage at inf.
+    """Trade-off: least Sibson information of order α at a distortion, for any prior and distances.
 
     Mutual information (the rate-distortion function, PD-MIP) [WYZ §5] and Σ_y (Σ_x P p(y|x)**α)**(1/α) [ZB Def. 3.6]
     are convex in the channel. Newton's method inside the channels stops when the first-order lower bound, which holds

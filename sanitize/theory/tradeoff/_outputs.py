@@ -22,7 +22,7 @@ _TOLERANCE = 1e-9
 
 
 def least_leakage(problem: Problem, limit: float) -> Vector:
-    """Return the channel of least Σ_y max_x p(y|x) whose cost above the floor is within a limit, for one distribution.
+    """Return the channel of least Σ_y max_x p(y|x) with an excess cost within a limit, for one distribution.
 
     The trade-off is a polygon. At the slope of an edge, a program without a limit, with costs of the order of 1, finds
     both ends of the edge; the solution lies on the edge that contains the limit.

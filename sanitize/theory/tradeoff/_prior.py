@@ -19,7 +19,7 @@ from sanitize.theory.tradeoff._tradeoff import Tradeoff, check_priors, smallest_
 
 @dataclass(frozen=True, eq=False)
 class PriorDP(Tradeoff):
-    """Trade-off of (ε, δ)-DP for i.i.d. records, prior known: min_k log((k-1)(1-D')/(D'-T_k)) [ZB Thm 9, 13, 18.1].
+    """Trade-off: least level of (ε, δ)-DP at D, i.i.d. records: min_k log((k-1)(1-D')/(D'-T_k)) [ZB Thm 9, 13, 18.1].
 
     Here D' = D/(n(1-δ)), T_k is the prior probability outside the k likeliest letters, and the minimum is over k >= 2
     with T_k < D'. The value is 0 iff D' >= 1 - P_1 [ZB Lemma 10]. The least distortion is n(1-δ) min_k [1 - F_k
@@ -95,7 +95,7 @@ class PriorDP(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class RecordsDP(Tradeoff):
-    """Trade-off of (ε, δ)-DP for independent records, each with a known prior: the root of Σ_i D*_i(ε) = D.
+    """Trade-off: least level of (ε, δ)-DP at D for independent records with known priors: root of Σ_i D*_i(ε) = D.
 
     No joint mechanism is better than one optimal local channel per record, that of `PriorDP`, at a common ε [ZB Lemma
     16.1].
@@ -141,7 +141,7 @@ class RecordsDP(Tradeoff):
 
 @dataclass(frozen=True, eq=False)
 class PriorMaximalLeakage(Tradeoff):
-    """Trade-off of maximal leakage for one record, prior known: log(k-1 + (1-D-F_{k-1})/P_k) [ZB Thm 14, Cor. 15].
+    """Trade-off: least maximal leakage at D for one record: log(k-1 + (1-D-F_{k-1})/P_k) [ZB Thm 14, Cor. 15].
 
     Here F_{k-1} <= 1-D <= F_k, with F_k the probability of the k likeliest letters; the value is 0 iff D >= 1 - P_1 [ZB
     Lemma 33]. The least distortion at level L is 1 - F_k - (e**L - k)P_{k+1}, k = floor(e**L). The channel keeps the

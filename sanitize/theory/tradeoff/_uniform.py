@@ -65,7 +65,7 @@ class _UniformOfOrder(_Uniform):
 
 @dataclass(frozen=True)
 class UniformDP(_Uniform):
-    """Trade-off of (ε, δ)-DP for n records, prior unknown or uniform: max(0, h^-1(D/(1-δ))) [ZB Thm 7.1, 8.1, 17.1].
+    """Trade-off: least level of (ε, δ)-DP at D, unknown prior: max(0, h^-1(D/(1-δ))) [ZB Thm 7.1, 8.1, 17.1; WYZ].
 
     Here h(ε) = n/(1 + e**ε/(m-1)), so h^-1(D) = log(n/D - 1) + log(m-1), and D = (1-δ) h(ε) is the least distortion.
     This is exact for all n and δ: averaging over the other records reduces n records to one. The channel is δ I + (1-δ)
@@ -127,7 +127,7 @@ class UniformDP(_Uniform):
 
 @dataclass(frozen=True)
 class UniformRenyiDP(_UniformOfOrder):
-    """Trade-off of Rényi DP of order α for n records: log(c**α q**(1-α) + q**α c**(1-α) + (m-2)q)/(α-1) [ZB Thm 7.5].
+    """Trade-off: least Rényi DP of order α at D: log(c**α q**(1-α) + q**α c**(1-α) + (m-2)q)/(α-1) [ZB Thm 7.5].
 
     Here d = D/n, q = d/(m-1) and c = 1-d; the value is 0 for d >= (m-1)/m. It is exact for all n, and the channel is
     that of `UniformDP`. At α = 1 it is the KL divergence (c-q) log(c/q), and at inf the value of `UniformDP`.
@@ -162,7 +162,7 @@ class UniformRenyiDP(_UniformOfOrder):
 
 @dataclass(frozen=True)
 class UniformSibson(_UniformOfOrder):
-    """Trade-off of Sibson information of order α for n records, from mutual information to maximal leakage [ZB Thm 7].
+    """Trade-off: least Sibson information of order α at D for n records, prior unknown or uniform [ZB Thm 7].
 
     At α = 1 the symmetric channel reveals n(log m - h_b(D/n)) - D log(m-1) [Thm 7.7]. For n = 1 and any α it reveals
     α/(α-1) log(m (((1-D)**α + (m-1)q**α)/m)**(1/α)) with q = D/(m-1) [Thm 7.6]. For n >= 2 and α > 1 the product of

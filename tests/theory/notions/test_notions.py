@@ -253,11 +253,11 @@ def test_pairs_are_taken_in_blocks(monkeypatch):
         ({"n_records": 60, "n_symbols": 2}, "from 1 to 1099511627776 databases"),
         ({"sizes": []}, "from 1 to 1099511627776 databases"),
         ({"sizes": [2, -2]}, "each entry of sizes must be a whole number >= 1, got -2"),
-        ({"n_records": 2, "n_symbols": 3}, r"make 9 databases, but the channel has 4 inputs"),
+        ({"n_records": 2, "n_symbols": 3}, r"give 9 databases, but the channel has 4 inputs"),
         ({"n_records": 2, "n_symbols": 2, "neighbours": [[0, 1]]}, "not both"),
         ({"neighbours": [[0, 4]]}, "inputs from 0 to 3"),
         ({"neighbours": [[-1, 2]]}, "inputs from 0 to 3"),
-        ({"neighbours": [0, 1]}, r"array \(n_pairs, 2\) of inputs from 0 to 3"),
+        ({"neighbours": [0, 1]}, r"array \(n_pairs, 2\) of whole numbers, inputs from 0 to 3"),
         ({"neighbours": [[0.0, 1.0]]}, r"array \(n_pairs, 2\)"),
     ],
 )
@@ -280,7 +280,7 @@ def test_epsilon_must_not_be_negative(epsilon):
 
 @pytest.mark.parametrize("delta", [-1e-9, 1 + 1e-9, math.nan, INF, "half"])
 def test_delta_must_be_a_probability(delta):
-    with pytest.raises(InvalidParameter, match="delta must be between 0 and 1"):
+    with pytest.raises(InvalidParameter, match="delta must be a number from 0 to 1"):
         approximate_dp(FLIP, delta=delta)
 
 
