@@ -229,7 +229,7 @@ def side_lifts(
 
 
 def dobrushin_coefficient(channel: Channel) -> float:
-    """Largest total variation between two rows of a channel; differences of inputs shrink at least by this factor.
+    """Largest total variation between two rows of a channel; differences of P_X shrink at least by this factor.
 
     For any two distributions of X, the total variation between the distributions of Y is at most this coefficient times
     that between the distributions of X, with equality for the two point masses on these rows. The same holds for every

@@ -1,4 +1,4 @@
-"""Differential privacy for the cell in which a row is counted, by discrete Gaussian noise on the counts.
+"""Differential privacy for the cell in which a row is counted, from discrete Gaussian noise on the counts.
 
 A row that moves from one count to another changes two counts, by -1 and +1. With independent noise of P(z) ∝
 exp(-z²/2σ²) on both counts, the noisy counts are o_1 = n_1 + z_1 and o_2 = n_2 + z_2; after the move, the same values
@@ -105,7 +105,7 @@ def moved_count_sigma(eps: float, delta: float) -> float:
     while moved_count_delta(eps, high / _PER_UNIT) > delta:
         if high == most:
             raise InvalidParameter(
-                f"eps={eps:g} and delta={delta:g} ask for noise of more than {_LARGEST_SIGMA:g} rows on each count; "
+                f"eps={eps:g} and delta={delta:g} need noise of more than {_LARGEST_SIGMA:g} rows on each count; "
                 "raise eps or delta"
             )
         low, high = high, min(2 * high, most)

@@ -56,7 +56,7 @@ class WeightedRows:
     def from_weights(
         cls, s: Codes, x: Codes, weights: Vector, clusters: NDArray[np.generic] | None, largest: float | None = None
     ) -> WeightedRows:
-        """Build the sample from the rows of positive weight; weights are divided by the largest total of a cluster.
+        """Build the sample from the rows of positive weight; weights become shares of the largest total of a cluster.
 
         Raises
         ------
