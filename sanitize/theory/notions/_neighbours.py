@@ -83,6 +83,6 @@ def check_pairs(neighbours: ArrayLike, n_inputs: int) -> NDArray[np.intp]:
     is_whole = pairs.ndim == 2 and pairs.shape[1] == 2 and np.issubdtype(pairs.dtype, np.integer)
     if not is_whole or (pairs.size and not 0 <= pairs.min() <= pairs.max() < n_inputs):
         raise InvalidParameter(
-            f"neighbours must be an array (n_pairs, 2) of whole numbers, inputs from 0 to {n_inputs - 1}"
+            f"neighbours must be a whole-number array (n_pairs, 2) of inputs from 0 to {n_inputs - 1}"
         )
     return pairs.astype(np.intp)

@@ -108,7 +108,7 @@ class Program:
         equal, totals = _system(self._totals, self.n_variables)
         solution = linprog(cost, A_ub=upper, b_ub=limits, A_eq=equal, b_eq=totals, method="highs-ds", options=TIGHT)
         if solution.x is None:
-            raise InvalidParameter("no channel meets both the level and the distortion; raise level or distortion")
+            raise InvalidParameter("no channel is within both the level and the distortion; raise level or distortion")
         return np.maximum(solution.x, 0.0)
 
     def shares(self, values: Vector) -> Vector:

@@ -257,7 +257,7 @@ def test_pairs_are_taken_in_blocks(monkeypatch):
         ({"n_records": 2, "n_symbols": 2, "neighbours": [[0, 1]]}, "not both"),
         ({"neighbours": [[0, 4]]}, "inputs from 0 to 3"),
         ({"neighbours": [[-1, 2]]}, "inputs from 0 to 3"),
-        ({"neighbours": [0, 1]}, r"array \(n_pairs, 2\) of whole numbers, inputs from 0 to 3"),
+        ({"neighbours": [0, 1]}, r"array \(n_pairs, 2\) of inputs from 0 to 3"),
         ({"neighbours": [[0.0, 1.0]]}, r"array \(n_pairs, 2\)"),
     ],
 )
