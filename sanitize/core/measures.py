@@ -433,7 +433,7 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
 
 
 def share_of_entropy(information: float, p: NDArray[np.float64]) -> float:
-    """Ratio of ``information`` to the entropy H(p), between 0 and 1; 1 if one symbol has all the probability.
+    """Ratio of ``information`` to the entropy H(p), between 0 and 1; 1 if one symbol has probability 1.
 
     Examples
     --------

@@ -193,7 +193,7 @@ def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bou
 
 
 def _root(log_excess: Callable[[float], float], high: float) -> float:
-    """Root of an increasing function between 0 and ``high``."""
+    """Root of the increasing function ``log_excess`` between 0 and ``high``."""
     from scipy.optimize import brentq
 
     if log_excess(high) <= 0:

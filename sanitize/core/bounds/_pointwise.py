@@ -9,7 +9,7 @@ from sanitize._util.tolerances import SMALLEST_POSITIVE
 
 
 def min_lift_from_max_lift(bound: float, share: float) -> float:
-    """Least lift of a sensitive value if no lift exceeds b: max(0, (1 - b (1 - P)) / P), in times.
+    """Least lift, in times, of a sensitive value of share P if no lift exceeds b: max(0, (1 - b (1 - P)) / P).
 
     Lifts have the mean 1 under P_S, and the other sensitive values contribute at most b (1 - P) to the mean, with
     equality where all their lifts are b. So ε-PML, with b = e^ε, also bounds the pointwise maximal cost as long as b <
@@ -32,7 +32,7 @@ def min_lift_from_max_lift(bound: float, share: float) -> float:
 
 
 def max_lift_from_min_lift(bound: float, share: float) -> float:
-    """Largest lift of a sensitive value if no lift is below a bound a: (1 - a (1 - P)) / P, in times.
+    """Largest lift, in times, of a sensitive value of share P if no lift is below a: (1 - a (1 - P)) / P.
 
     For ε-PMC, a = e^-ε. The bound is attained where the lifts of all other sensitive values are a; it is 1 / P for a =
     0.

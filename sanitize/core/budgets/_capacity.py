@@ -230,7 +230,7 @@ class MutualInformationBudget(MeanBudget):
     measure = "mutual_information"
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Return the slope P(s) log l."""
+        """Return P(s) log l, the slope of KL(P_S|y || P_S) as a function of the lifts."""
         return p_s[:, None] * log(lifts)
 
 
@@ -254,7 +254,7 @@ class TotalVariationBudget(MeanBudget):
     measure = "total_variation"
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Return the slope P(s) sign(l - 1) / 2, shifted by a multiple of P(s) so that its sum over s is 0."""
+        """Return the slope P(s) sign(l - 1) / 2 of Σ_s P(s) |l - 1| / 2, shifted by a multiple of P(s) to sum to 0."""
         sides = np.sign(lifts - 1)
         return p_s[:, None] * (sides - product(p_s, sides)) / 2
 
@@ -284,7 +284,7 @@ class MaximalLeakageBudget(MeanBudget):
         return exp(self.upper)
 
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Return the slope, 1 at the largest lift and 0 elsewhere."""
+        """Return the slope of the max-lift: 1 at the largest lift and 0 elsewhere."""
         return np.eye(len(lifts))[:, lifts.argmax(axis=0)]
 
     def _risk_excess(self, risk: Vector) -> Vector:

@@ -74,7 +74,7 @@ class Stage:
     def from_probabilities(
         cls, indptr: NDArray[Any], indices: NDArray[Any], probabilities: Vector, n_outputs: int
     ) -> Stage:
-        """Stage from rows of floats, rounded to multiples of 2**-62; each row's largest entry takes the remainder."""
+        """Stage from rows of floats, rounded to multiples of 2**-62; each row's largest entry absorbs the remainder."""
         positive = probabilities > 0
         if not positive.all():
             if not np.isfinite(probabilities).all() or (probabilities < 0).any():

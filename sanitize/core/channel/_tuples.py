@@ -63,7 +63,7 @@ class PartStage(Stage):
 
     @property
     def sampler(self) -> Sampler:
-        """The stage itself, which as a sampler draws from the part's small table and puts the result into the tuple."""
+        """The stage itself as a sampler, which draws the part from its own small table and looks up the whole tuple."""
         return self
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:

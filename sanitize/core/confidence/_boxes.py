@@ -266,12 +266,12 @@ def least_near(values: Vector, center: Vector, up: Vector, down: Vector, distanc
 
 
 def _mean_change(values: Vector, grow: Vector, shrink: Vector, distance: Vector) -> Vector:
-    """Change of the mean, shape (n_s, m), when all mass that may move goes from the last values (k, m) to the first."""
+    """Change of the mean of values, shape (k, m), for each change of `shift_mass`; shape (n_s, m)."""
     return np.asarray((shift_mass(grow, shrink, distance) * values).sum(axis=1))
 
 
 def shift_mass(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
-    """Change of each distribution, (n_s, k, m), when all mass that may move goes from the last entries to the first.
+    """Change of each distribution, (n_s, k, m), when as much mass as possible moves from the last entries to the first.
 
     Entries may grow and shrink by ``grow`` and ``shrink``, and distributions move by at most ``distance``, shape
     (n_s,), in total variation.
