@@ -314,7 +314,7 @@ def paper_groups(risks: SetRisks) -> list[list[int]]:
 
 
 def best_partition(risks: SetRisks, p_x: Vector) -> Codes:
-    """Return labels of the best partition of a few symbols."""
+    """Return labels of the partition of a few symbols into safe sets that keeps the most information."""
     if len(p_x) > _ONE_WINDOW:
         return group_labels(exact_partition(risks.columns, p_x, risks) or [range(len(p_x))], len(p_x))
     sets, value = partition_windows(risks.columns[:, :, None], p_x[:, None], risks)

@@ -220,7 +220,7 @@ class RobustCone:
 def certify_robust(
     cone: RobustCone, polytope: Polytope, mu: Vector, target: float, effort: Effort
 ) -> tuple[float, Vector, Vector, Polytope]:
-    """Prove ``H(v) - μ·v >= target`` for columns within the budget, or find columns below it, within the effort.
+    """Prove ``H(v) - μ·v >= target`` for columns within the budget, or find columns below the target.
 
     The first layer of boxes is always bounded, so the result is valid at any effort, though perhaps weak.
 

@@ -78,7 +78,7 @@ class SideKnowledge:
         return every[every.min(axis=1) < -_NOTHING_TO_LEARN]
 
     def excess(self, budget: Budget, channel: Channel) -> Vector:
-        """Excess of each released symbol's leakage over the budget in its worst case, shape (n_y,)."""
+        """Excess of each released symbol's leakage over the budget in its worst case w, shape (n_y,)."""
         n_w, n_s, n_x = self.masses.shape
         lifts, p_s = self._lifts(channel.push(self.masses.reshape(-1, n_x)).reshape(n_w, n_s, -1))
         return np.max([budget.lift_excess(*case) for case in zip(lifts, p_s, strict=True)], axis=0)
