@@ -131,7 +131,7 @@ def _contract(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
 
 
 def row_products(matrices: Sequence[Vector]) -> Vector:
-    """Products of one entry per matrix, row by row, in the order in which the last matrix varies fastest."""
+    """Products of one entry of each matrix, row by row, in the order in which the last matrix varies fastest."""
     return reduce(lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(len(left), -1), matrices)
 
 
