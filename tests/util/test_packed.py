@@ -86,8 +86,8 @@ def test_a_channel_and_a_sealed_ledger_of_damaged_values_are_refused(kind, tmp_p
 @pytest.mark.parametrize(
     ("part", "value", "words"),
     [
-        ("codes", [[0], [0], [1]], "distinct and in order"),
-        ("codes", [[0], [1], [9]], "has no value"),
+        ("codes", [[0], [0], [1]], "distinct and in ascending order"),
+        ("codes", [[0], [1], [9]], "a code without a value"),
         ("columns", [7], r"columns\[0\] must be text"),
         ("columns", ["x", "x"], "columns must be named, each once"),
         ("levels", [pack_array(pa.array(["a", "a", "b"]))], "distinct"),

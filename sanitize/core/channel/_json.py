@@ -32,7 +32,11 @@ class TuplesForm(Declared, frozen=True):
     def __post_init__(self) -> None:
         require(self.codes and all(len(row) == len(self.sizes) for row in self.codes))
         codes = np.array(self.codes)
-        require((codes < np.array(self.sizes)).all() and is_ascending(codes), "must be distinct and in order", "codes")
+        require(
+            (codes < np.array(self.sizes)).all() and is_ascending(codes),
+            "must be distinct and in ascending order",
+            "codes",
+        )
 
     def tuples(self) -> Tuples:
         """Return the tuples as arrays."""
