@@ -238,7 +238,7 @@ class JointDistribution:
 
     @classmethod
     def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
-        """Distribution from a matrix of probabilities (n_s, n_x); symbols are named by position."""
+        """Distribution from a matrix of probabilities (n_s, n_x); symbols are numbered from 0."""
         matrix = doubles(
             pmf, InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x) with rows of equal length")
         )

@@ -50,7 +50,7 @@ def column_counts(
     n_cells: int,
     rows: Mask | None = None,
 ) -> Iterator[tuple[str, sparse.csr_array]]:
-    """Yield each column's name and the number of rows of each group of its values in each cell, (n_groups, n_cells)."""
+    """Yield each column's name and its row counts per group of values and cell, of shape (n_groups, n_cells)."""
     chosen = slice(None) if rows is None else rows
     for name, column_groups in zip(names, groups, strict=True):
         yield name, sparse_counts(column_groups[chosen], cells[chosen], (int(column_groups.max()) + 1, n_cells))
@@ -199,7 +199,7 @@ def choose_pairs(n: int) -> list[tuple[int, int]]:
 
 
 def design_rows(n_records: int, share: float = DESIGN_SHARE) -> Mask:
-    """Mask of the rows used to design a channel that all other rows certify: a fixed uniform choice by position.
+    """Mask of the rows used to design a channel that all other rows certify: a fixed uniform choice of positions.
 
     Parameters
     ----------

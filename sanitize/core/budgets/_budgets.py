@@ -65,7 +65,7 @@ class Budget(Protocol):
 
 
 class LiftwiseBudget(ABC):
-    """Base of budgets that are functions of the lifts of one symbol."""
+    """Base of budgets that are computed from the lifts of one symbol."""
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Excess of each released symbol's leakage over the budget, shape (n_y,); > 0 if the symbol leaks too much."""

@@ -33,7 +33,7 @@ _NEWCOMERS = 300
 
 
 class DenseKernel:
-    """Channel given by a matrix; columns are scaled by their largest entry so that no product underflows."""
+    """Channel given by a matrix; columns are divided by their largest entry so that no product underflows."""
 
     def __init__(self, matrix: Vector) -> None:
         peaks = matrix.max(axis=0)

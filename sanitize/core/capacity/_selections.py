@@ -20,7 +20,7 @@ Offers = tuple[Codes, ...]
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Best choice of a distribution for each symbol, with a bracket of the capacity of the best possible choice.
+    """Best choice found of a distribution for each symbol, with bounds on the capacity of any choice.
 
     ``distributions`` and ``weights`` hold each symbol's distribution and probability. They are empty if no choice was
     better than the incumbent.

@@ -30,7 +30,7 @@ SCALE = 1 << SCALE_BITS
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Sparse stochastic matrix by rows: entries ``indptr[i]:indptr[i+1]`` belong to input i.
+    """Sparse stochastic matrix, stored by rows: entries ``indptr[i]:indptr[i+1]`` belong to input i.
 
     Parameters
     ----------

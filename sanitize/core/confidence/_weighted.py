@@ -128,7 +128,7 @@ class _Bets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """Numbers of clusters with a sensitive symbol s, by the cluster's total t and a cell's share r of that total.
+    """Numbers of clusters with a sensitive symbol s, for each cluster's total t and each cell's share r of that total.
 
     Attributes
     ----------
