@@ -238,7 +238,7 @@ def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int] | Cod
 
 
 def group_labels(groups: Sequence[Sequence[int] | Codes], n: int) -> Codes:
-    """Label each of n symbols by the least member of its group; symbols in no group stay alone."""
+    """Label each of n symbols with the least member of its group; symbols in no group stay alone."""
     labels = np.arange(n)
     for group in groups:
         labels[list(group)] = min(group)
