@@ -270,7 +270,7 @@ def parallel_composition(
 
 
 def _tables(channels: Any, sizes: Any) -> tuple[list[Vector], list[tuple[int, ...]]]:
-    """Return the matrix of each channel, and the number of letters of each record of its table."""
+    """Return the matrix of each channel, and the number of letters of each record in its table."""
     channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
     if not channels or len(channels) != len(sizes):
         raise InvalidParameter(

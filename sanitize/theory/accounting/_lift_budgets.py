@@ -18,7 +18,7 @@ from sanitize.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class MeanTail:
-    """Tail probability of the deviation of a private mean of many rows from the true mean.
+    """Tail probability of the difference between a private mean of many rows and the true mean.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Counts of rows by quasi-identifiers and sensitive value, the input of all measures of the k-anonymity family."""
+"""Counts of rows per class and sensitive value, from which all measures of the k-anonymity family are computed."""
 
 from __future__ import annotations
 

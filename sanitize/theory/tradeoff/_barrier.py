@@ -1,4 +1,4 @@
-"""Minimisation of a convex information at a given distortion by Newton steps inside the channels, with a certificate.
+"""Minimisation of a convex information measure at a given distortion by Newton's method, with a certificate.
 
 The information F is a sum over outputs of functions of a column that are convex and homogeneous of degree 1. So
 its gradient G at any channel bounds it from below at every other, F(p') >= <G, p'>, and with any λ >= 0 no channel of

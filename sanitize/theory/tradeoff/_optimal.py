@@ -1,4 +1,4 @@
-"""Optimal channels computed by programs, for any prior (or several), alphabet and distortion matrix.
+"""Optimal channels from linear and convex programs, for any prior (or several), alphabet and distortion matrix.
 
 This is the general method: it takes up to seconds for 100 letters, while closed forms take microseconds. Programs
 propose channels; returned channels have been repaired if rounding or tolerances require it, and carry their measured
@@ -67,7 +67,7 @@ _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18
 
 
 class _Program(Tradeoff):
-    """Base of trade-off families solved by programs; levels and distortions are measured on the resulting channel."""
+    """Base of trade-offs solved by linear and convex programs; levels and distortions are measured on the channel."""
 
     distances: ArrayLike
     neighbours: ArrayLike | None = None
