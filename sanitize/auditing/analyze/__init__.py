@@ -1,4 +1,4 @@
-"""Unbiased estimates of tables, means and regressions from released rows and their channel."""
+"""Estimates of tables, means and regressions from released rows, corrected for the noise of their channel."""
 
 from __future__ import annotations
 

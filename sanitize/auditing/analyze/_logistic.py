@@ -35,7 +35,7 @@ def logistic(
     *,
     confidence: float = 0.95,
 ) -> Estimates:
-    """Estimate a logistic regression of the original data from released rows and channel, leaving out rows with gaps.
+    """Estimate a logistic regression on the complete rows of the original data from released rows and their channel.
 
     Every term of the likelihood equations is replaced by a score of the released row whose mean, given the original
     row, is that term (corrected scores). Standard errors come from the sandwich estimator: they include the sampling of
@@ -95,7 +95,7 @@ def logistic(
 
 
 class _Block(NamedTuple):
-    """One column as numbers, per row or per cell; NaN for missing values."""
+    """Numbers that encode one column, for each row or for each cell; NaN where the value is missing."""
 
     names: tuple[str, ...]
     values: Vector  # (n_rows or n_cells, len(names))
@@ -151,13 +151,13 @@ class _Regression:
         self._blocks = [*parts, _Block((outcome,), answers, outcome in hidden.columns)]
 
     def back(self) -> Vector:
-        """Matrix (1 + p, 1 + p) from coefficients of scaled predictors to coefficients of the predictors."""
+        """Return the matrix that turns coefficients of scaled predictors into coefficients of the raw predictors."""
         matrix = np.diag(np.concatenate([[1.0], 1 / self._scale]))
         matrix[0, 1:] = -self._centre / self._scale
         return matrix
 
     def cell_values(self, cell: int, rows: slice) -> tuple[Vector, Vector, Vector]:
-        """Predictors, outcome and completeness of rows if their hidden columns are in this cell."""
+        """Return predictors, outcome and completeness of rows if their hidden columns have the values of this cell."""
         n = rows.stop - rows.start
         parts = [block.values[[cell]] if block.of_cells else block.values[rows] for block in self._blocks]
         filled = np.concatenate([np.broadcast_to(part, (n, part.shape[1])) for part in parts], axis=1)
@@ -167,7 +167,7 @@ class _Regression:
         return design, filled[:, -1], present.astype(float)
 
     def sums(self, coefficients: Vector) -> tuple[Vector, Vector, Vector]:
-        """Averages over rows of the score, its negative derivative, and its outer product."""
+        """Return averages over all rows of the score, its negative derivative, and its outer product with itself."""
         p = len(coefficients)
         total, slope, outer = np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
         for block in blocks(len(self._codes)):

@@ -33,7 +33,7 @@ def mean(
     by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
 ) -> Estimates:
-    """Estimate the mean of the present values of a column of the original data from released rows and channel.
+    """Estimate a column's mean in the original data, without missing values, from released rows and their channel.
 
     Parameters and guarantee are those of `table`; missing values are left out. A mean within cells is a ratio of two
     unbiased estimates, with the error of their linear approximation: it is consistent, and more accurate for cells with
@@ -75,13 +75,13 @@ def mean(
     """
     within = () if by is None else check_columns(by, "by")
     if column in within:
-        raise InvalidParameter(f"by must not name the column {column!r} of which the mean is taken")
+        raise InvalidParameter(f"by must not name {column!r}, the column to average")
     rows, hidden, plain_columns, confidence = open_release(released, channel, (*within, column), confidence)
     plain_labels, codes = plain_cells(rows, tuple(name for name in plain_columns if name != column))
     labels, cells = _cells(hidden, column)
     n, n_means = rows.n_rows, len(labels) * len(plain_labels)
     if n_means > 500:
-        raise InvalidParameter(f"by gives {n_means} means, more than 500; name fewer columns")
+        raise InvalidParameter(f"by divides the table into {n_means} cells, more than 500; name fewer columns in by")
     values = numbers(rows, hidden, column)
     sums, moments = np.zeros(2 * n_means), np.zeros((2 * n_means, 2 * n_means))
     for block in blocks(n):
@@ -96,7 +96,7 @@ def mean(
     if (below <= 0).any():
         name = names[int(np.argmax(below <= 0))]
         raise InvalidParameter(
-            f"the share of {name!r} is lost in the noise of the channel, so its mean cannot be estimated; take coarser "
+            f"the mean of {name!r} cannot be estimated, because the noise of the channel hides its share; take coarser "
             "cells, or more rows"
         )
     ratio = above / below
@@ -106,11 +106,11 @@ def mean(
 
 
 def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
-    """Return a column as doubles, per cell if it went through the channel, else per row; NaN if missing."""
+    """Return a column as doubles, for each cell if the channel changed it, else for each row; NaN if missing."""
     is_kept = column not in hidden.columns
     array, codes = (as_arrow(rows[column], column), None) if is_kept else hidden.level(column)
     if not is_numeric(array.type):
-        advice = "use sanitize.auditing.analyze.table for its shares"
+        advice = "use sanitize.auditing.analyze.table to estimate the shares of its values"
         raise ColumnError(f"column {column!r} contains no numbers; {advice}", column)
     if is_kept:
         return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -118,12 +118,12 @@ def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
 
 
 def is_numeric(dtype: pa.DataType) -> bool:
-    """Return whether a type is numeric; booleans count."""
+    """Return whether an Arrow type is numeric or boolean."""
     return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype))
 
 
 def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
-    """Return the names of the cells that get a mean, and the cell of each group."""
+    """Return the names of the cells that get a mean, and for each group of merged cells its place in these names."""
     if hidden.cells is None or column not in hidden.columns:
         return hidden.labels(), np.arange(hidden.scores.shape[1], dtype=np.int32)
     hidden.require_apart(f"the mean of {column!r}")
@@ -138,7 +138,7 @@ def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
 def _terms(
     hidden: Hidden, block: slice, cells: NDArray[np.int32], n_cells: int, values: Vector, *, of_cells: bool
 ) -> Vector:
-    """Return scores of value and presence for each row of a block and each cell, shape (2, n_rows, n_cells)."""
+    """Return each row's terms of the numerator and denominator of each cell's mean, shape (2, n_rows, n_cells)."""
     into = (cells[:, None] == np.arange(n_cells)).astype(float)
     codes, seen = hidden.codes[block], values if of_cells else values[block]
     present = np.isfinite(seen)

@@ -1,4 +1,4 @@
-"""Released rows as codes, with scores for columns that went through the channel and values of columns kept unchanged.
+"""Reading of released rows for an analysis, with the scores of released symbols that correct for the channel.
 
 The expected score of a released symbol is the share of an input cell, whatever the distribution of X. With K the
 channel and h a function of X, a score g with K g = h has E[g(Y) | X] = h(X). So the mean of g over released rows is
@@ -30,7 +30,7 @@ from sanitize.tables.frame import Table
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """Columns of an analysis that went through the channel.
+    """Columns that went through the channel, among the columns of an analysis.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Hidden:
         return list(map(self.label, range(self.scores.shape[1])))
 
     def require_apart(self, what: str) -> None:
-        """Refuse an analysis that needs cells that the channel merged."""
+        """Raise an error if the channel merges cells that an analysis must distinguish."""
         if self.scores.shape[1] < len(self.groups):
             group = int(np.flatnonzero(np.bincount(self.groups) > 1)[0])
             raise InvalidParameter(
@@ -145,7 +145,9 @@ def blocks(n_rows: int) -> Iterator[slice]:
 
 
 def solve_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tuple[NDArray[np.int32], Vector]:
-    """Compute scores of least variance under a uniform X for the finest groups of cells that the channel separates.
+    """Return the finest groups of cells that the channel separates, and scores of least variance under a uniform X.
+
+    The mean score of the released rows estimates the share of a group without bias.
 
     Parameters
     ----------

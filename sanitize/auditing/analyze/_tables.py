@@ -1,4 +1,4 @@
-"""Estimates with standard errors, and shares of cells of released columns and of columns kept unchanged."""
+"""Estimates of the share of each cell of a table, and the class of all estimates with their standard errors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Estimates:
 def table(
     released: Any, channel: Channel | str | os.PathLike[str], columns: str | Sequence[str], *, confidence: float = 0.95
 ) -> Estimates:
-    """Estimate the share of every cell of a table of the original data, without bias, from released rows and channel.
+    """Estimate the share of each cell in a table of the original data, without bias, from released rows and channel.
 
     Counts of released rows describe Y; the estimates undo the channel. Cells that the channel merges are given as one
     cell, named in braces, because nothing in the release distinguishes them. Columns that went through the channel and

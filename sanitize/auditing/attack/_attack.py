@@ -1,4 +1,4 @@
-"""Base class of attacks, with words for reports and a method that scores each target."""
+"""Base class of attacks, with sentences for reports and a method that scores each target."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Attack(ABC):
         """Return a score for each target, larger if the attack finds more; None if the attack does not apply."""
 
     def parts(self, score: Vector) -> Iterator[tuple[int | None, Vector]]:
-        """Yield values whose means are compared, each with the number of targets that an accusation names (None: all).
+        """Yield one value per target to compare, with the number of targets accused of membership (None for all).
 
         The difference between the means of both kinds of targets is the attack's figure minus the figure of chance. For
         a ranking, the figures are the chance of ranking a person in the data above a person outside it, and then the

@@ -56,7 +56,7 @@ class Cast:
         return self.order < len(self.targets[0])
 
     def scene(self, tables: ComparedTables, **more: Any) -> Scene:
-        """Combine a release with these targets to a scene."""
+        """Return the scene of an attack on these targets through a release."""
         columns, secrets = (
             tuple(column.select_targets(self.targets, self.order, self.non_targets) for column in group)
             for group in (tables.columns, tables.secrets)
@@ -69,7 +69,7 @@ class Cast:
     def releaser(
         self, releaser: Any, source: Any, outsiders: Any, make_scene: Callable[[Any], Scene]
     ) -> Callable[[Mask], Scene]:
-        """Return a function that releases some targets together with all people who are not targets."""
+        """Return a function that releases the targets of a mask with all non-targets, and returns the scene."""
         tables = [Table.from_native(source), Table.from_native(outsiders)]
         make = releaser if not hasattr(releaser, "fit") else lambda table: fit_and_release(releaser, table)
         places = np.concatenate([np.arange(len(side)) for side in self.targets])[self.order]

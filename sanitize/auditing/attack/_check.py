@@ -1,4 +1,4 @@
-"""Check of whether released rows reveal more than their report states, by attacks compared with exact figures."""
+"""Check of released rows against their report: an attack's gain is compared with the report's exact figures."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def check(
 
 
 def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
-    """Largest excess of a cell's evidence against P(y|s) over its limit, in nats; None if symbols do not match."""
+    """Largest evidence of a cell against P(y|s), in nats beyond what chance allows; None if symbols do not match."""
     columns = joint.public.columns
     if not set(columns) <= set(table.names):
         return None
@@ -215,5 +215,5 @@ def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32]
 
 
 def _kl(q: Vector, p: Vector) -> Vector:
-    """KL divergence of coins q from p, in nats; infinite if p excludes an outcome of q."""
+    """KL divergence of Bernoulli(q) from Bernoulli(p), in nats; infinite if p excludes an outcome of q."""
     return np.maximum(rel_entr(q, p) + rel_entr(1 - q, 1 - np.minimum(p, 1.0)), 0.0)

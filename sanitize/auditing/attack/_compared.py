@@ -120,7 +120,7 @@ class Column:
         return cls(name, codes, n_codes, _ranks([of_code[code] for code in codes]))
 
     def select_targets(self, targets: Sequence[Codes], order: Codes, non_targets: Codes) -> Column:
-        """Select targets of both kinds in this order, and people who are not targets."""
+        """Return the column for the release, for the targets in this order, and for people who are not targets."""
 
         def select(sides: Sequence[Codes]) -> list[Codes]:
             pooled = np.concatenate([side[rows] for side, rows in zip(sides[PEOPLE:], targets, strict=False)])
@@ -137,19 +137,19 @@ class Column:
 
     @cached_property
     def has_gaps(self) -> bool:
-        """True if any table lacks a number or date."""
+        """True if a number or date is missing in any of the tables."""
         return self.ranks is not None and any((side > APART).any() for side in self.ranks)
 
     @property
     def usual(self) -> list[Codes]:
-        """Codes of the three tables, in which the most frequent value replaces a released interval or set."""
+        """Codes of the three tables, with each released interval or set replaced by its most frequent value."""
         if self.fits is None or self.labels is None:
             return self.codes
         counts = np.bincount(np.concatenate(self.codes[PEOPLE:]), minlength=self.fits.shape[1])[: self.fits.shape[1]]
         return [(self.fits * (1 + counts)).argmax(axis=1)[self.labels], *self.codes[1:]]
 
     def levels(self, cuts: int) -> tuple[list[Codes], int]:
-        """Return codes with few levels and their number: groups of numbers, or frequent categories and a rest."""
+        """Return codes with few levels (groups of numbers, or frequent categories and a rest), and their number."""
         codes, n_codes = self.group_levels(cuts)
         if self.ranks is not None:
             return codes, n_codes
@@ -166,7 +166,7 @@ class Column:
 
 
 def _match_values(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | None]:
-    """Return the position of each released value among the original values, and the values of intervals and sets."""
+    """Return each released value's place among the original values, and a mask of the values in intervals and sets."""
     place = look_up(printed, values).astype(np.int64)
     if printed.type != "string" or not (place == UNSEEN).any():
         return place, None
@@ -231,7 +231,7 @@ class ComparedTables:
         by_name = {name: Column.from_tables(name, tables) for name in shared}
         self.columns = tuple(column for column in by_name.values() if column is not None)
         if not self.columns:
-            raise ColumnError("no column of the release can be compared with the raw table; name columns of both")
+            raise ColumnError("no column of the release can be compared with the raw table; name other columns")
         printed_secrets = [Column.from_tables(name, tables) if name in printed.names else None for name in sensitive]
         self.secrets = tuple(column for column in printed_secrets if column is not None and column.fits is None)
         self.is_printed = len(self.secrets) == len(printed_secrets)
@@ -246,7 +246,7 @@ class ComparedTables:
         self.n = (printed.n_rows, people.n_rows, 0 if non_members is None else non_members.n_rows)
 
     def refuse_insiders(self) -> None:
-        """Refuse outsiders who are rows of the raw table, because findings about people would apply to them too."""
+        """Raise an error if the outsiders are rows of the raw table, because they must be people outside the data."""
         n_people = self.n[PEOPLE]
         rows = np.column_stack([np.concatenate(column.codes[PEOPLE:]) for column in self.columns]).astype(np.int32)
         numbers = distinct_rows(rows, [column.n_codes for column in self.columns])[1]
@@ -261,7 +261,7 @@ class ComparedTables:
 
 
 def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequence[Table | None]) -> None:
-    """Refuse overlapping roles, and columns missing from a table that needs them."""
+    """Raise an error if a column is both sensitive and public, or is missing from a table that needs it."""
     if not sensitive:
         raise InvalidParameter("sensitive must name at least one column")
     if both := [name for name in public if name in sensitive]:
@@ -346,7 +346,7 @@ def _is_in_interval(text: str, numbers: Vector, values: Any, name: str) -> Mask:
 
 
 def _number(text: str | None, otherwise: float, values: Any, name: str) -> float:
-    """Parse a number or date; NaN, which lies in no interval, for anything else."""
+    """Parse a number or date; return ``otherwise`` for no text, and NaN, which lies in no interval, for other text."""
     if not text:
         return otherwise
     try:

@@ -1,4 +1,4 @@
-"""Usefulness of a release, by comparing models trained on the release, on the raw table and on generated rows."""
+"""Usefulness of a release: a comparison of models trained on the release, on the raw table and on generated rows."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ class Downstream(Told):
 
     @property
     def table(self) -> tuple[tuple[str, str], tuple[tuple[str, float], ...]]:
-        """Head and rows of the report's table about models."""
+        """Header and rows of the table about models in the report."""
         # From rows without any relation between columns, a model learns nothing about the target.
         figures = {"the raw table": self.raw, "the release": self.released, "rows that ignore every relation": 0.5}
         return ("Model trained on", "AUC"), tuple(figures.items())
 
     @property
     def kept(self) -> float:
-        """Share of the raw model's accuracy beyond guessing that the release's model keeps; 1 if raw is at most 0.5."""
+        """Share of the raw model's AUC above 0.5 that the release's model keeps; 1 if the raw AUC is at most 0.5."""
         return (self.released - 0.5) / (self.raw - 0.5) if self.raw > 0.5 else 1.0
 
     @property
@@ -132,7 +132,7 @@ def downstream(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Downstream:
-    """Compare models trained on a release, on the raw table, and on rows generated without looking at single rows.
+    """Compare models trained on a release, on the raw table, and on rows that a model of the raw table generates.
 
     All three models predict a column of raw rows that none of them has seen: ``fresh`` rows, or the rows of a fold
     without which the sanitizer is fitted. If released rows are in the order of the raw rows, a fourth figure measures
@@ -204,8 +204,8 @@ def downstream(
         rows = "keep"
     elif fresh is None:
         raise InvalidParameter(
-            "models must be tested on raw rows that the release does not depend on: give raw rows that were "
-            "not released as fresh=, or pass the sanitizer instead of its release, to be fitted for each fold"
+            "models must be tested on raw rows that the release does not depend on: pass other raw rows in fresh, or "
+            "pass the sanitizer instead of its release, so that it is fitted for each fold"
         )
     else:
         parts = [(raw, Table.from_native(released), Table.from_native(fresh))]
@@ -317,7 +317,7 @@ class _Levels:
         self.n_levels = self.missing + (1 if self.is_ordered else 2)
 
     def encode(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.intp]:
-        """Return the level of each row of any table; refuse a release that writes the column as labels."""
+        """Return the level of each row; refuse a release that writes the column in another form than the raw table."""
         name = self.name
         labels = f"the release writes column {name!r} in another form than the raw table; leave it out of columns="
         arrow = as_arrow(table[name], name)

@@ -263,7 +263,7 @@ class InferenceAttack(Told):
 
     @property
     def learns(self) -> bool:
-        """True if the release measurably reveals something to her: the interval lies above 0."""
+        """True if the release measurably reveals something about S: the interval lies above 0."""
         return self.interval[0] > 0
 
     @property

@@ -135,8 +135,8 @@ def judge(
     if at_most is not None:
         at_most = check_number("at_most", at_most, "be a number of times of at least 1", lambda times: times >= 1)
         if rows != "keep":
-            advice = "give rows='keep' if they have that order, or leave out at_most"
-            raise InvalidParameter(f"at_most needs released rows in the order of the raw rows: {advice}")
+            advice = "give rows='keep' if the release has that order, or leave out at_most"
+            raise InvalidParameter(f"at_most needs released rows in the order of the raw rows; {advice}")
     tables = ComparedTables(released, source, outsiders, names, public)
     if half is not None:
         compared = [column.name for column in tables.columns]
@@ -180,7 +180,7 @@ def judge(
 
 
 def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, Any, Any]:
-    """Return the release of a sanitizer that has not seen the outsiders, the rows behind it, and the outsiders."""
+    """Fit a sanitizer without the outsiders; return its release, the rows that it was fitted on, and the outsiders."""
     if outsiders is None:
         table = Table.from_native(source)
         dealt = np.random.default_rng(whole_number("random_state", seed, 0)).permutation(table.n_rows)

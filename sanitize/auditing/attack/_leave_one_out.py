@@ -22,7 +22,7 @@ from sanitize.tables.frame import Table
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Information about S of a row, in nats, in the counts of S among all other rows with the same released tuple.
+    """Information about a row's S, in nats, from the counts of S among all other rows with the same released tuple.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class LeaveOneOut:
 
     @property
     def middle(self) -> float:
-        """Mean of the gain and the plug-in, whose biases nearly cancel: an estimate of I(S;Y), not a bound."""
+        """Mean of the gain and the plug-in estimate, with nearly no bias: an estimate of I(S;Y), not a bound."""
         return (self.gain + self.plug_in) / 2
 
     @property
     def learns(self) -> bool:
-        """True if the release measurably reveals something to her: the interval lies above the possible bias."""
+        """True if the release measurably reveals something about S: the interval lies above the possible bias."""
         return self.interval[0] > self.bias
 
     def __str__(self) -> str:

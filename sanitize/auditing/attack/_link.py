@@ -160,7 +160,7 @@ def link(
     targets = groups.encode(hers)
     targets[(targets >= 0) & (mass[targets] == 0)] = -1
     if not len(targets):
-        raise ColumnError("the table of known people has no rows")
+        raise ColumnError("the known table has no rows")
     true = None if positions is None else _positions(positions, len(targets), len(y))
     after = sparse.csr_array(within @ channel.sparse_matrix())
     return LinkAttack(
@@ -181,7 +181,7 @@ def _linkage(
     targets: NDArray[np.int32],
     true: NDArray[np.int64] | None,
 ) -> Linkage:
-    """Compute the success of a matcher who believes in a row with symbol y in proportion to P(y|g) / P(y)."""
+    """Measure the success of an adversary who knows symbol g of a person and weighs rows y by P(y|g) / P(y)."""
     counts = np.bincount(rows, minlength=len(p_y))
     present = counts > 0
     # A released symbol of probability 0 under the channel belongs to nobody.

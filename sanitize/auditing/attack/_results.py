@@ -1,4 +1,4 @@
-"""Results of all attacks of a family on one scene, with figures, simultaneous intervals and words."""
+"""Results of all attacks on one scene, with figures, simultaneous intervals and sentences."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def try_attacks(
 
 
 def _is_sharper(accusation: AttackResult, first: AttackResult) -> bool:
-    """Return whether an accusation refutes the promise more clearly than the ranking or another accusation."""
+    """Return whether a result about accused targets refutes the promise more clearly than the attack's first result."""
     if accusation.status != "more" or accusation.interval is None or first.interval is None:
         return False
     return first.status != "more" or (first.surest is not None and accusation.interval[0] > first.interval[0])

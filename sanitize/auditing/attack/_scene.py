@@ -102,7 +102,7 @@ class Scene:
         return targets, np.bincount(released, minlength=n), np.bincount(targets, minlength=n)
 
     def ranking_chance(self, beliefs: Vector) -> Vector | None:
-        """Chance that each target ranks, by these beliefs, above a random target with another sensitive value.
+        """Chance that these beliefs rank each target above a random target with another sensitive value.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ class Search:
         self.side_columns = _most_identifying(first_codes, sizes, by_entropy)
 
     def find(self, side: int) -> Neighbours:
-        """Search for all rows of one table, given by its position in each column's codes."""
+        """Return the released rows near each row of one table, given by the table's position in each column's codes."""
         n = len(self.columns[0].codes[side])
         neighbours = Neighbours(n, self._secrets.shape[1])
         batches = [range(start, min(start + _BATCH, n)) for start in range(0, n, _BATCH)]

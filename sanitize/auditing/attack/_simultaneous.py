@@ -20,7 +20,7 @@ _DEALS, _BLOCK = 1999, 50
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences between the means of both kinds of targets, with simultaneous intervals.
+    """Differences between the means of targets in the data and of targets outside it, with simultaneous intervals.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Differences:
 
 
 def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Generator) -> Differences:
-    """Compare the means of both kinds of targets; all intervals hold with probability at least 1 - ``level``.
+    """Compare means of targets in the data and outside it; all intervals hold with probability at least 1 - ``level``.
 
     Parameters
     ----------

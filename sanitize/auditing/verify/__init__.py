@@ -1,4 +1,4 @@
-"""Verification of a released file against its original table and policy: contents, random draws, and leftovers."""
+"""Verification of a released file against its original table and policy: columns, draws, and other content."""
 
 from __future__ import annotations
 

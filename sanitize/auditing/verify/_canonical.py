@@ -1,4 +1,4 @@
-"""Canonical form of a released file, the bytes that this library writes for its rows."""
+"""Canonical form of a released file: the bytes that this library writes for the rows of the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sanitize.tables.files.source import Source, reading
 
 
 def write_canonical(released: Source, target: Path, out: Outputs) -> list[bytes]:
-    """Write the rows of a release in canonical form, and return the summaries in its files.
+    """Write the rows of a release in canonical form, and return the summaries that the given files contain.
 
     The written file contains no metadata, unused dictionary values, statistics, odd row groups, pages or leftovers of
     the given file, and a written folder contains no other files.
@@ -77,7 +77,7 @@ def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
 
 
 def summary_fault(summaries: list[bytes], expected: dict[str, Any]) -> str:
-    """Describe a fault of the summaries in the files; empty if they agree with the repeated design."""
+    """Return a fault of the summaries in the files, in words; empty if they agree with the repeated design."""
     for packed in filter(None, summaries):  # files written from data frames have no summary
         if len(packed) > 1 << 16:
             return "a summary is larger than any that sanitize writes"

@@ -1,4 +1,4 @@
-"""Papers of a release: making and checking Croissant 1.1 metadata of the released file and an in-toto statement.
+"""Papers of a release: functions that make and check its Croissant 1.1 metadata and its in-toto statement.
 
 The statement names the released files and their policy, report and channel, each with its SHA-256 digest. It names the
 metadata without a digest, because licence and authors are added there later. All papers lie in the folder of the
@@ -75,7 +75,7 @@ def make_croissant(
 
 
 def _parts(released: Path, tables: Sequence[str]) -> list[Path]:
-    """List the tables of a folder, or the single table."""
+    """Return the paths of the tables in a folder, or the path of the single table."""
     return [released / f"{table}.parquet" for table in tables] or [released]
 
 

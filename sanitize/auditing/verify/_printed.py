@@ -1,4 +1,4 @@
-"""Recovery of the released symbols behind the written rows of a release."""
+"""Reader that recovers the released symbol of each row of a written release."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def release_batches(source: Source, released: Source, release: FittedRelease) ->
 
 
 def _neighbouring_bins(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Iterator[dict[str, Any]]:
-    """Yield the bins of numbers in some rows, in every combination of bins possible for numbers at an edge."""
+    """Yield the bins of the numbers in some rows, once for each choice of bins that numbers at an edge allow."""
     ways: dict[str, list[Any]] = {}
     for name, column_bins in bins.items():
         plain = column_bins.assign(rows[name])[0]
@@ -93,7 +93,7 @@ def _doubtful_edges(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.b
 
 @dataclass(eq=False)
 class PrintedSymbols:
-    """Reader of the released symbol of each row, whose columns contain symbols, or numbers drawn in bins.
+    """Reader of the released symbol of each row, from columns of symbols and columns of numbers drawn in bins.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class PrintedSymbols:
     doubtful: set[tuple[str, int]] = field(default_factory=set)
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        """Return the released symbol of each row; -1 for a row that no symbol gives."""
+        """Return the released symbol of each row; -1 for a row that no symbol produces."""
         outputs = self.release.channel.outputs
         bins = {name: column_bins for name, column_bins in self.release.drawn_bins.items() if name in batch}
         codes = outputs.encode(

@@ -53,7 +53,7 @@ class _Kinds:
 
 
 class OrderTally:
-    """Counts for the test of order: positions of symbols in a file, and symbols in pairs with the original rows.
+    """Counts for the test of order: positions of symbols in a file, and pairs of released and original symbols.
 
     All but the most frequent symbols are merged.
 
@@ -87,7 +87,7 @@ class OrderTally:
                 table += count(cells, table.size).reshape(table.shape)
 
     def strongest_sign(self, false_alarm: float) -> tuple[float, str]:
-        """Least log probability under shuffling of a sign of order, and its description; (0, "") without a sign."""
+        """Return the log chance and description of the clearest sign that rows were not shuffled; (0, "") if none."""
         rate = math.log(false_alarm / (1 + len(self._tables)))
         findings = self._order.findings(rate)
         signs = [(found.log_chance, f"symbols reveal their places {found.where}") for found in findings]

@@ -1,4 +1,4 @@
-"""Verification of a released file against its original table and policy: contents, random draws, and leftovers.
+"""Verification of a released file against its original table and policy.
 
 The release is designed again from its source. If a time limit may have cut the design off, its channel is read from the
 receipt and measured on the source instead. With a receipt, the release is also drawn again.
@@ -146,7 +146,7 @@ def _receipt_check(
 
 
 def _difference(drawn: Source, released: Source) -> str:
-    """Describe the first difference between the rows of a file and the drawn rows; empty if they are equal."""
+    """Return the first difference between the rows of a file and the drawn rows, in words; empty if they are equal."""
     if not drawn.schema.equals(released.schema):
         return "other columns or types than the release has"
     if drawn.known_rows != released.known_rows:  # both are unknown for CSV files, which would have to be read
@@ -177,7 +177,7 @@ def _walk(table: Source) -> Iterator[pa.Table]:
 
 
 def design_check(designer: Designer) -> Check:
-    """Return the check of the design whose channel the rows are compared with."""
+    """Return a passed check that states which mechanism designed the channel, and from what."""
     mechanism = designer.report_.facts.mechanism
     if designer.bare_release().is_fixed:
         return Check.success("design", f"{mechanism}, as it was given, within its budget on the source")

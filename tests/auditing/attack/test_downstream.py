@@ -204,7 +204,7 @@ def test_the_default_model_and_the_words():
         ({"confidence": 1.0}, InvalidParameter, "confidence must lie between"),
         ({"cv": 1, "rows": "keep"}, InvalidParameter, "cv must be"),
         ({"rows": "sorted"}, InvalidParameter, "rows must be 'shuffle' or 'keep'"),
-        ({"fresh": None}, InvalidParameter, "give raw rows that were not released as fresh="),
+        ({"fresh": None}, InvalidParameter, "pass other raw rows in fresh"),
         ({"fresh": DF[["age"]]}, ColumnError, "the table of fresh rows: no column"),
     ],
 )

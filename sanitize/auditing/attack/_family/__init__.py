@@ -1,4 +1,4 @@
-"""Family of attacks, of which `judge` reports the strongest; each is an object with one method."""
+"""Attacks that `judge` runs; it reports the strongest."""
 
 from __future__ import annotations
 

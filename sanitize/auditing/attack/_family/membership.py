@@ -1,4 +1,4 @@
-"""Attacks on membership, which use signals in a release about the people whose rows were used to make it."""
+"""Attacks on membership, which look in a release for signs of the people in the data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DESCRIBED, _MOST_CHOICES, _FEWEST_CHOICES, _DESCRIBED_ROWS, _NUMBER_GROUPS = 4,
 
 
 class SinglingOut(Attack):
-    """Attack that counts descriptions by a few columns that fit only one released row and only one target."""
+    """Attack that counts combinations of values in a few columns that occur in one released row and in one target."""
 
     title = "Singling out"
     question = "Does a description of a released row fit exactly one person?"
@@ -31,7 +31,9 @@ class SinglingOut(Attack):
     outsiders = "{} fit exactly one person outside it"
 
     def score(self, scene: Scene) -> Vector:
-        """Return n times the share of descriptions of one row that fit each target alone, for n targets of each kind.
+        """Return n times the share of the combinations of one released row that only this target has.
+
+        The factor n is the number of targets in the data, so that the mean over these targets is a share.
 
         Every other choice of columns describes numbers by exact values; the remaining choices use 64 groups.
         """
@@ -53,42 +55,42 @@ class SinglingOut(Attack):
 
 
 class NearestRow(Attack):
-    """Attack by the distance of the nearest released row."""
+    """Attack that scores each target by the distance of the nearest released row."""
 
     title = "Nearest row"
     question = "Are released rows nearer to people in the data?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return minus the distance of the nearest released row."""
+        """Return the negative distance of the nearest released row, for each target."""
         return -scene.neighbours.nearest.astype(float)
 
 
 class CalibratedNearestRow(Attack):
-    """Attack by the distance of the nearest released row, compared with that of the nearest other target."""
+    """Attack that compares the distance of the nearest released row with the distance of the nearest other target."""
 
     title = "Calibrated nearest row"
     question = "Are released rows nearer than other rows of the same population?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the log of the ratio of both distances, each slightly increased so that neither is 0."""
+        """Return, for each target, the log ratio of both distances, each slightly increased so that neither is 0."""
         neighbours, little = scene.neighbours, APART / 50
         return np.log(neighbours.population + little) - np.log(neighbours.nearest + little)
 
 
 class Neighbourhood(Attack):
-    """Attack by the number of released rows near a target, compared with other targets near it."""
+    """Attack that compares the number of released rows near a target with the number of other targets near it."""
 
     title = "Neighbourhood"
     question = "Are more released rows close to people in the data?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the log of the ratio of the shares of released rows and of targets among the nearest ten."""
+        """Return the log ratio of the shares of released rows and of targets up to the tenth nearest target."""
         neighbours, n = scene.neighbours, scene.n[0]
         return np.log(neighbours.within + 1 / n) - np.log(neighbours.expected + 1 / n)
 
 
 class ValueDensity(Attack):
-    """Attack by the frequency of each of a target's values in the release, compared with the population.
+    """Attack that compares the frequency of a target's values in the release with their frequency among all targets.
 
     This attack finds keys and amounts that only one person has; other densities compare numbers in groups.
     """
@@ -97,7 +99,7 @@ class ValueDensity(Attack):
     question = "Are the exact values of a person more frequent in the release?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the sum over columns of log ratios of the released to the expected count of the target's value."""
+        """Return, summed over columns, the log ratio of the released to the expected count of each target's value."""
         total = np.zeros(scene.n[TARGETS])
         for column in scene.columns:
             place, released, targets = scene.combinations([column])
@@ -111,7 +113,7 @@ _PAIR_COLUMNS, _PAIR_ROWS = 12, 3
 
 
 class RarePairs(Attack):
-    """Attack by the improbability of a released pair of values that no other target has."""
+    """Attack that looks for improbable pairs of values that only one target has and that are released."""
 
     title = "Rare pairs"
     question = "Does the release have pairs of values that only one person has?"
@@ -137,7 +139,7 @@ Codes = NDArray[np.int64]
 
 
 def scene_levels(scene: Scene, cuts: int) -> tuple[Codes, Codes, list[int]]:
-    """Return codes with few levels of released rows and of targets, (n, n_columns), and the levels per column."""
+    """Return coarse codes of released rows and of targets, shape (n, n_columns), and each column's number of codes."""
     columns = scene.columns[:_TREE_COLUMNS]
     sides, sizes = zip(*(column.levels(cuts) for column in columns), strict=True)
     released, targets = (
@@ -147,7 +149,7 @@ def scene_levels(scene: Scene, cuts: int) -> tuple[Codes, Codes, list[int]]:
 
 
 def most_informative_tree(codes: Codes, sizes: list[int]) -> list[tuple[int, int]]:
-    """Return parent and child of each edge of the tree of largest mutual information [ChowLiu], parents first."""
+    """Return the tree of columns with most mutual information [ChowLiu], as pairs of parent and child, root first."""
     weights = np.zeros((len(sizes), len(sizes)))
     for i, j in combinations(range(len(sizes)), 2):
         counts = np.bincount(codes[:, i] * sizes[j] + codes[:, j], minlength=sizes[i] * sizes[j]).reshape(sizes[i], -1)
@@ -161,7 +163,7 @@ def most_informative_tree(codes: Codes, sizes: list[int]) -> list[tuple[int, int
 
 
 def log_density(learned: Codes, rows: Codes, sizes: list[int], tree: list[tuple[int, int]]) -> Vector:
-    """Log density of rows along a tree of columns, learned from other rows and smoothed by each column's margin."""
+    """Log density of rows under a tree of columns that is learned from other rows and smoothed."""
     root = (np.bincount(learned[:, 0], minlength=sizes[0]) + 1) / (len(learned) + sizes[0])
     total = np.log(root)[rows[:, 0]]
     for parent, child in tree:
@@ -179,13 +181,13 @@ _PAIR_LEVELS, _TREE_LEVELS = 64, (16, 64, 256)
 
 
 class PairDensity(Attack):
-    """Attack by the frequency of pairs of a target's values in the release, compared with the population."""
+    """Attack that compares the frequency of pairs of a target's values in the release and among all targets."""
 
     title = "Density of pairs"
     question = "Are pairs of a person's values more frequent in the release?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the sum over pairs of columns of log ratios of released to expected frequencies."""
+        """Return, summed over pairs of columns, the log ratio of the released to the expected frequency."""
         released, targets, sizes = scene_levels(scene, _PAIR_LEVELS)
         total = np.zeros(len(targets))
         for i, j in combinations(range(len(sizes)), 2):
@@ -197,13 +199,13 @@ class PairDensity(Attack):
 
 
 class TreeDensity(Attack):
-    """Attack by the likelihood ratio of a target under trees of columns learned from the release and from targets."""
+    """Attack that compares a target's density under a tree of columns learned from the release and one from targets."""
 
     title = "Density by a tree of columns"
     question = "Does a model of the release make people in the data more likely?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return the log of the ratio of both densities, summed over coarse and fine levels.
+        """Return, for each target, the log ratio of both densities, summed over coarse and fine levels.
 
         Each target is an equally small part of the rows from which the second tree is learned.
         """
@@ -220,13 +222,13 @@ _SIGNALS = (NearestRow, Neighbourhood, ValueDensity, PairDensity, TreeDensity)
 
 
 class Differencing(Attack):
-    """Attack by the signals of a release about a target, compared with an earlier release of the same table."""
+    """Attack that compares the signals of a target's membership in two releases of the same table."""
 
     title = "Difference of two releases"
     question = "Does the second release show who was added?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return the excess of the release's signals over an earlier release's; None without an earlier release."""
+        """Return how much stronger the signals are than in the earlier release; None without an earlier release."""
         if scene.earlier is None:
             return None
         more = signals(scene) - signals(scene.earlier)
@@ -234,7 +236,7 @@ class Differencing(Attack):
 
 
 def signals(scene: Scene) -> Vector:
-    """Signals of a target's membership, shape (n_targets, n_signals)."""
+    """Scores of several attacks, used as signals of each target's membership, shape (n_targets, n_signals)."""
     return np.column_stack([attack().score(scene) for attack in _SIGNALS])
 
 
@@ -249,7 +251,7 @@ class ShadowReleases(Attack):
     question = "Does running the program again show who is in the data?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return the log-likelihood ratio of normal signals with a mean per target; None without a releaser."""
+        """Return the log-likelihood ratio of membership under normal signals; None if no new release can be made."""
         if scene.release_again is None:
             return None
         rng, seen = scene.rng(self.title), signals(scene)

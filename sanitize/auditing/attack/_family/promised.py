@@ -92,7 +92,7 @@ _FEWEST, _MOST, _CUTS = 20, 20_000, 16
 
 
 def learn_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | None = None) -> Vector | None:
-    """Return, for each target, the chance that classifiers of one table rank its secret correctly, or None.
+    """Return, for each target, the chance that classifiers trained on one table rank its secret correctly, or None.
 
     A target's unknown columns come from its ``row`` of the release, if given. None means that the table has too few
     rows, or that all its rows or all targets have the same secret.
@@ -176,13 +176,13 @@ _GROUPS, _MOST_COUNTS, _TABLE_ROWS, _RIDGE = 8, 1200, 100_000, 1.0
 
 
 class LinearReconstruction(KnownColumns):
-    """Attack that reconstructs the sensitive values that best fit released counts by values and pairs of values."""
+    """Attack that finds the sensitive values that best explain the released counts of values and of pairs of values."""
 
     title = "Inference by reconstruction"
     question = "Do released counts, taken together, reveal the sensitive value of each row?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return each target's chance of being ranked right by the most frequent secret; None if none is released.
+        """Return each target's chance of being ranked right by the most frequent secret; None without a ranking.
 
         The adversary knows the public columns of all people. She looks for secrets s such that the counts A s that they
         imply agree with the counts of the release.
