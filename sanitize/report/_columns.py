@@ -32,7 +32,7 @@ _FEW_ENTRIES = 8
 
 
 def column_distributions(joint: JointDistribution) -> dict[str, NDArray[np.float64]]:
-    """Distribution of (X_j, X) of each column X_j of the public symbols X, shape (n_levels, n_x).
+    """Joint distribution of X_j and X for each public column X_j, shape (n_levels, n_x).
 
     Examples
     --------
@@ -53,7 +53,7 @@ def column_distributions(joint: JointDistribution) -> dict[str, NDArray[np.float
 def share_beyond_chance(
     counts: NDArray[np.int64] | sparse.csr_array, channel: Channel, chance: NDArray[np.intp] | None = None
 ) -> float:
-    """Share of H(X_j) that Y keeps beyond chance, that is beyond randomly shuffled rows, between 0 and 1 [VEB10].
+    """Share of H(X_j), from 0 to 1, that Y keeps in addition to what randomly shuffled rows would keep [VEB10].
 
     With few rows, the plain share I(X_j;Y) / H(X_j) is too large by chance. With I₀ the information after shuffling the
     rows, the result is (I - I₀) / (H - I₀): 0 if Y reveals nothing about the column, and 1 if Y determines it.
@@ -77,12 +77,12 @@ def share_beyond_chance(
 
 
 def deal_rows(counts: sparse.csr_array) -> NDArray[np.intp]:
-    """Shuffle X among the rows, in the same random order for every column of a table."""
+    """Return the public symbols of all rows in random order, the same order for every column of a table."""
     return np.random.default_rng(13).permutation(np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0)))
 
 
 def _push_rows(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
-    """Compute the distribution of (X_j, Y) from that of (X_j, X), sparse if the channel mixes few symbols."""
+    """Return the distribution of (X_j, Y) for a distribution of (X_j, X), sparse if the channel mixes few symbols."""
     product = _sparse_product(channel)
     return channel.push(distribution.toarray()) if product is None else distribution @ product
 

@@ -83,7 +83,7 @@ class TradeoffPoint:
 
     @property
     def label(self) -> str:
-        """Short name of the budget: for a lift, the smallest and largest factor, as in ``0.37-1.65``; else nats."""
+        """Short name of the budget: the lowest and highest lift, as in ``0.37-1.65``, or nats for other budgets."""
         budget: Any = loosest(self.budget)
         if isinstance(budget, LiftBudget):
             label = f"{budget.at_least:.3g}-{budget.at_most:.3g}"
@@ -111,7 +111,7 @@ class TradeoffCurve:
         return self.points[position]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per budget: the numbers of the budget, the number of symbols released, and every measure."""
+        """Return one row per budget: the budget's bounds, the number of released symbols, and every measure."""
         import pandas as pd
 
         rows = [{**_numbers(point.budget), "n_released": point.n_released, **point.figures} for point in self.points]
@@ -164,14 +164,14 @@ class TradeoffCurve:
 
 
 def _numbers(budget: Budget | float) -> dict[str, float]:
-    """Numbers of a budget by the names of its fields; a bare number is called ``budget``."""
+    """Return the bounds of a budget, with the names of its fields; a budget that is a number is named ``budget``."""
     if isinstance(budget, Real):
         return {"budget": float(budget)}
     return {name: float(value) for name, value in budget_bounds(budget).items() if isinstance(value, Real)}
 
 
 def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
-    """Refuse a curve whose distribution differs from a report's in I(S;X) or in the extremes of the lift."""
+    """Raise an error if the raw tables of a curve and a report differ in I(S;X) or in the extremes of the lift."""
     if not isinstance(curve, TradeoffCurve):
         words = f"got {type(curve).__name__}; sanitize.release.choosing.tradeoff_curve makes one"
         raise InvalidParameter(f"with_curve takes a TradeoffCurve, {words}")

@@ -85,7 +85,7 @@ _DECLARED += ["recorded", "people"]
 
 
 def publish(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the public view of an internal document: declared facts, and that the release passed its check.
+    """Return the public view of an internal document: declared facts, and whether the release passed its check.
 
     It contains no figure, not even a rounded one, because one row may change the rounding: an attacker who knows all
     other rows could compute the page for each guess of the last row and compare. A mechanism that was chosen by figures
@@ -126,7 +126,7 @@ def release_note(report: Any) -> dict[str, Any]:
 
 
 def _budget_code(budget: Any) -> str:
-    """Budget as code, the same for equal budgets whatever their number types; only the class name if it is long."""
+    """Return a budget as Python code, the same code for equal budgets; only the class name if the code is long."""
     name, words = type(budget).__name__, repr(budget)
     is_by_value = isinstance(budget, LiftBudget) and by_value(budget)
     if BUDGETS.get(name) is type(budget) and not is_by_value:
@@ -166,7 +166,7 @@ def grave(document: dict[str, Any]) -> list[str]:
     if columns["replaced"]:
         names = column_list(columns["replaced"])
         rows = f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}"
-        warnings.append(f"{rows}: theirs is rare or outside the edges; cut or join values, or leave columns out")
+        warnings.append(f"{rows}: their value is rare or outside the edges; cut or join values, or leave columns out")
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
     lack = document["verdict"]["lack"]
     advice = "without them others may keep more" if lack is None else Lack(**lack).advice
@@ -221,7 +221,7 @@ def lift_map(
 
 
 def margins(before: JointDistribution, after: JointDistribution) -> dict[str, Any]:
-    """Shares of the most frequent symbols before and after; None where a symbol does not exist."""
+    """Shares of the most frequent symbols before and after the release; None where a symbol does not exist."""
     is_same = before.public == after.public
     sides = [np.arange(len(before.public))] * 2 if is_same else _positions(before, after)
     shares = [np.where(at < 0, 0.0, joint.p_x[at]) for joint, at in zip((before, after), sides, strict=True)]
@@ -237,7 +237,7 @@ def margins(before: JointDistribution, after: JointDistribution) -> dict[str, An
 
 
 def _positions(before: JointDistribution, after: JointDistribution) -> list[NDArray[np.intp]]:
-    """Codes of all symbols before and after, matched by label; -1 where a symbol does not exist."""
+    """Codes of all symbols before and after the release, matched by label; -1 where a symbol does not exist."""
     labels: list[list[Any]] = [[joint.public.label(x) for x in range(len(joint.public))] for joint in (before, after)]
     if any(len(set(side)) < len(side) for side in labels):  # a label of several symbols does not identify one
         labels = [[(number, x) for x in range(len(side))] for number, side in enumerate(labels)]

@@ -20,7 +20,7 @@ SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a report, as stated by its author; every field is optional, and no clock is read.
+    """Title, date and files of a report, as its author states them; every field is optional.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ REPLACED_SHARE = 0.01
 
 @dataclass(frozen=True)
 class ReplacedValues:
-    """Number of rows of a column that are always written with another value, by reason.
+    """Numbers of rows that are always written with another value of a column, one number for each reason.
 
     Attributes
     ----------
@@ -153,12 +153,12 @@ class ReleaseFacts:
 
     @property
     def promise(self) -> str | None:
-        """Parameter that requested differential privacy; None if there is none."""
+        """Name of the parameter that requested differential privacy; None without differential privacy."""
         return next((name for name in PROMISES if getattr(self, name) is not None), None)
 
 
 class Finding(Protocol):
-    """A result that a report can carry, for example one of `sanitize.auditing.attack`.
+    """Result that can be added to a report, for example the result of an attack in `sanitize.auditing.attack`.
 
     A finding whose attribute ``ok`` is False refutes the release: the release is not the one that the report measured,
     or it identifies people. A finding with a method ``report_entry`` gets a field of its own. The public view contains
@@ -172,7 +172,7 @@ class Finding(Protocol):
 
 @dataclass(frozen=True)
 class Section:
-    """Part of a report in addition to its measures; `publish` decides what the public view keeps of it.
+    """Section of a report in addition to its measures: a heading, a paragraph and a table.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class Section:
 
 @dataclass(frozen=True)
 class PartLeakage:
-    """Leakage of one part of a joint release, or of one kept column, alone.
+    """Leakage through one part of a joint release, or through one kept column, by itself.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class PartLeakage:
     def from_summary(
         cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]
     ) -> PartLeakage:
-        """Make the line from the summary of a report on this part alone."""
+        """Return the leakage of a part from the figures of a report on this part alone."""
         names = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
         return cls(part, columns, mechanism, *(float(figures[name]) for name in names))
 

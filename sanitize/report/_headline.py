@@ -162,7 +162,7 @@ def synthetic(document: dict[str, Any]) -> bool:
 
 
 def belongs_to_no_one(document: dict[str, Any]) -> bool:
-    """Return whether no released row stands for a person: all rows are generated, and no column is kept."""
+    """Return whether no released row belongs to a person: all rows are generated, and no column is kept."""
     return synthetic(document) or (document["verdict"]["output"] == "model" and not document["columns"]["kept"])
 
 
@@ -195,7 +195,7 @@ def sentence(document: dict[str, Any]) -> str:
 
 
 def _claim(verdict: dict[str, Any], *, is_noisy: bool) -> str:
-    """Sentence on whom the limit covers, which does not depend on findings in the table."""
+    """Sentence that states for whom the limit holds; it does not depend on the values of the table."""
     if verdict["state"] == "source":
         sure = f"{level(float(verdict['confidence']))} sure"
         return f"The limit holds for the population of these rows, if it has no other values ({sure})."
@@ -262,7 +262,7 @@ def short(state: State, *, useless: bool) -> str:
 
 
 def sign_answer(document: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
-    """Answer whether to sign an internal report, and each condition of a yes with its reason; none after a no."""
+    """Return whether to sign an internal report, in words, and the conditions of a yes, each with its reason."""
     verdict = document["verdict"]
     no = {
         "refused": "No: hand nothing out.",
@@ -317,7 +317,7 @@ def _knows_more(document: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Condition that known membership harms nobody, with evidence; None if all rows are under differential privacy."""
+    """Condition that nobody is harmed by known membership, with evidence; None for a model of noisy counts."""
     if synthetic(document):
         return None
     words = [section["words"] for section in document["sections"] if section["name"] == "membership"]
@@ -332,7 +332,7 @@ def _is_known(document: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
-    """Condition that attacks find little; None if an attack was tried or all rows are under differential privacy."""
+    """Condition that attacks find little; None if an attack was tried or the rows come from a model of noisy counts."""
     if document.get("judgement") or synthetic(document):
         return None
     words = "None was tried on this file: release anew with --judge, and hand out the file that this writes."
@@ -376,7 +376,7 @@ def measure_excess(measure: dict[str, Any]) -> float:
 
 
 def limit_words(budget: Budget | None, side_columns: Sequence[str]) -> str:
-    """Describe what a budget allows, and for which readers beyond those who know nothing about a row."""
+    """Describe what a budget allows, and which columns of a row its readers may know."""
     if not side_columns:
         return budget_words(budget)
     which = side_columns[0] if len(side_columns) == 1 else f"any of {', '.join(side_columns)}"

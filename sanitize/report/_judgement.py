@@ -118,7 +118,7 @@ class AttackResult:
 
     @property
     def people_needed(self) -> int | None:
-        """Number of people of each kind needed to settle an open result if both kinds are alike; None if none does."""
+        """Number of people of each kind needed to settle an open result if both kinds are alike; else None."""
         if self.interval is None or self.status != "open" or not self.excess:
             return None
         half = (self.interval[1] - self.interval[0]) / 2
@@ -360,7 +360,7 @@ class Judgement(Told):
         return spell_infinities({**head, **entries, **fields, **texts})
 
     def report_entry(self) -> dict[str, Any]:
-        """Return the entry for the owner's report."""
+        """Return the entry of this judgement in the owner's report."""
         document = self.to_dict()
         attacks = [{name: attack[name] for name in ATTACK_FIELDS} for attack in document["attacks"]]
         return {name: document[name] for name in HEAD_FIELDS} | {"attacks": attacks}

@@ -1,4 +1,4 @@
-"""Form of a judgement in the JSON of a report; ``judgement.schema.json`` has that of a judgement by itself."""
+"""Form of a judgement in the JSON of a report; ``judgement.schema.json`` describes a judgement in its own file."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ _SIDE_CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class LeakageReport(ReportViews):
-    """Leakage of a release about S and its utility, before and after, against its budget. Frozen.
+    """Leakage about S and utility, before and after a release, compared with the budget. Frozen.
 
     Build it with `LeakageReport.measure`. ``print(report)`` gives one screen of text.
 
@@ -338,7 +338,7 @@ class LeakageReport(ReportViews):
         return replace(self, measures=(*others, *measures), confidence=confidence, _worst=worst)
 
     def with_ledger_count(self, together: LeakageReport) -> LeakageReport:
-        """Return the report with the number of releases in the ledger, from the report of all these releases."""
+        """Return the report with the number of releases in its ledger, taken from the report on all these releases."""
         return replace(self, facts=replace(self.facts, recorded=together.facts.recorded))
 
     def with_notes(self, notes: tuple[str, ...]) -> LeakageReport:
@@ -346,7 +346,7 @@ class LeakageReport(ReportViews):
         return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
 
     def with_confidence(self, confidence: float) -> LeakageReport:
-        """Return the report with the confidence that several releases share, of which this release is the best."""
+        """Return the report with another confidence, which holds for several releases together."""
         if self._worst is None:
             return replace(self, confidence=confidence)
         worst = replace(self._worst, distributions=replace(self._worst.distributions, confidence=confidence))
@@ -473,7 +473,7 @@ _KEPT: dict[int, LeakageReport] = {}
 
 
 def attach_report(frame: Any, report: LeakageReport) -> Any:
-    """Remember the report of a released frame; pandas frames also carry the note that released files contain."""
+    """Store the report of a released frame; a pandas frame also gets the note that released files contain."""
     key = id(frame)
     try:
         weakref.finalize(frame, _KEPT.pop, key, None)

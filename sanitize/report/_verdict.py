@@ -87,7 +87,10 @@ def measure_worst_distribution(
     confidence: float | ConfidenceSet | None,
     budget: Budget | None,
 ) -> WorstCase | None:
-    """Measure the worst case over the distributions that the counts allow; None if unknown, or optional and costly."""
+    """Measure the worst case over the distributions that the counts allow; None if it was not requested and is costly.
+
+    Without a confidence, the result is also None if the distribution was stated or weighted.
+    """
     if confidence is not None:
         if budget is not None:
             check_kind(budget, "confidence=")
@@ -102,7 +105,7 @@ def measure_worst_distribution(
 def side_knowledge_excess(
     joint: JointDistribution, channel: Channel, side_columns: Sequence[str], budget: Budget
 ) -> NDArray[np.float64]:
-    """Largest excess of each released symbol, in nats, over readers who know any of some columns of a row."""
+    """Largest excess of each released symbol, in nats, among readers who know any of the side columns of a row."""
     limits, excess = limits_for(budget, joint.sensitive), np.full(channel.n_outputs, -math.inf)
     for case in joint.public.alike(side_columns):
         mass = joint.pmf * case
@@ -116,7 +119,7 @@ def side_knowledge_excess(
 
 
 def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure, ...]:
-    """Compute figures that hold for every distribution of the set, against the same limits."""
+    """Return the worst figures of a set of distributions, with the limits that the budget sets."""
     bounds = implied_bounds(budget)
     ending = f"worst case at {level(worst.distributions.confidence)}"
 
@@ -132,7 +135,7 @@ def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure
 
 
 def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Channel) -> tuple[Measure, ...]:
-    """Restate figures of a sample as estimates for the population, with intervals where sound intervals exist."""
+    """Restate figures of a sample as estimates for the population, with intervals where valid intervals are known."""
     ends = intervals(worst, channel)
 
     def restated(line: Measure) -> Measure:
