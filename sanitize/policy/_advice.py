@@ -96,7 +96,7 @@ class Drafts:
 
     @property
     def mechanism(self) -> str:
-        """Mechanism of the policy, or the name of joint releases."""
+        """Name of the policy's mechanism, or "joint release"."""
         return "joint release" if is_joint(self.policy) else self.policy.channels[0].mechanism
 
     @property
@@ -122,7 +122,7 @@ class Drafts:
         return self._is_quick(self.mechanism) and not (is_long and (self.report.n_rows or 0) > _ROWS_TO_TRY)
 
     def places(self) -> list[Place]:
-        """Return the drafts to design, the policy's own mechanism first, from the loosest budget on.
+        """Return mechanism and multiple of the budget for each draft to design, the policy's own mechanism first.
 
         If the policy's own mechanism takes too long for other budgets, the others are not tried under them either.
         """
@@ -133,18 +133,18 @@ class Drafts:
 
     @property
     def multiples(self) -> tuple[float, ...]:
-        """Multiples of the budget that differ from one another: infinite and zero bounds stay unchanged."""
+        """Multiples of the budget to try; only 1 if the other multiples do not change the budget."""
         budget = self.policy.budget
         return MULTIPLES if budget.scaled(2.0).build() != budget.build() else (1.0,)
 
     def know(self, compared: Mapping[str, LeakageReport]) -> None:
-        """Reuse the designs that "auto" has already made within the budget, by mechanism."""
+        """Store reports that "auto" has already made within the budget, by mechanism."""
         self.compared = {name.replace(" ", "-"): report for name, report in compared.items()}
         names = [name for name in self.alternatives if name in self.compared]
         self.reports = {(name, 1.0): self.compared[name] for name in names} | self.reports
 
     def _choose(self, table: TableCounter) -> None:
-        """Let "auto" choose within the budget, among tuples and classes with certificates, if all settings are given.
+        """Store the designs that "auto" compares within the budget, if "auto" takes all settings of the policy.
 
         This is skipped where it takes long: for tuples under a confidence, and for classes that would be fitted again.
         """
@@ -216,7 +216,7 @@ class Drafts:
         return Choice({name: named[name] for name in ordered}, self.mechanism.replace("-", " "))
 
     def better_lines(self) -> tuple[Proposal, ...]:
-        """Lines that set a mechanism, or a tighter budget, that keeps more within the policy's budget."""
+        """Lines that set the mechanism, or the tighter budget, that keeps most within the policy's budget."""
         if (place := self.better()) is None:
             return ()
         name, multiple = place
@@ -241,7 +241,9 @@ class Drafts:
         return (Proposal("channel", "mechanism", name, why),)
 
     def changes(self, table: TableCounter) -> tuple[Proposal, ...]:
-        """Lines that weaken a claim or limit, or that join, bin or leave out columns; each change alone keeps more.
+        """Lines for the policy that weaken a claim or limit, or join, bin or leave out columns, and so keep more.
+
+        Each change keeps more by itself.
 
         Information in a column that is left out counts as lost.
         """
@@ -351,7 +353,7 @@ class Drafts:
 
     @property
     def measure(self) -> str:
-        """Name of the measure of utility: information on pairs of columns if rows are generated and shuffled."""
+        """Name of the measure of utility, as in reports, by which designs are compared."""
         if self.mechanism != CLASSES:
             return "normalized_utility"
         return RELATIONS if RELATIONS in self.report.summary else COLUMNS
@@ -382,13 +384,13 @@ class Drafts:
 
 
 def explained(lines: Sequence[Proposal], why: str) -> tuple[Proposal, ...]:
-    """Lines of one change, with a common reason."""
+    """Return the lines of one change with a common reason."""
     together = f"with these {len(lines)} lines, " if len(lines) > 1 else ""
     return tuple(replace(line, why=together + why) for line in lines)
 
 
 def with_lines(policy: Policy, lines: Sequence[Proposal]) -> Policy:
-    """Return the policy of one channel with added lines, as if its owner had written them."""
+    """Return a policy that has one channel, with lines added to it."""
     for line in lines:
         channel = policy.channels[0]
         if line.table == "columns":
@@ -412,7 +414,7 @@ def with_lines(policy: Policy, lines: Sequence[Proposal]) -> Policy:
 
 
 def draft_designer(policy: Policy) -> Designer:
-    """Make the designer of a draft, whose search for a response has a hundredth of a release's effort.
+    """Return the designer of a draft, which searches for a response with a hundredth of a release's effort.
 
     The remaining effort would mostly prove how close the design is to the optimum, which drafts do not show.
     """
@@ -423,7 +425,7 @@ def draft_designer(policy: Policy) -> Designer:
 
 
 def with_mechanism(policy: Policy, name: str) -> Policy:
-    """Return the policy of one channel with another mechanism and the settings that apply to it."""
+    """Return a policy that has one channel, with another mechanism and the settings that apply to it."""
     settings = {key: value for key, value in policy.channels[0].settings.items() if name in OWNERS[key]}
     return with_channel(policy, mechanism=name, settings=settings)
 
@@ -464,7 +466,7 @@ def _rescues(policy: Policy, columns: Mapping[str, Any]) -> Iterator[_Change]:
 
 
 def _rounded(bound: float) -> float:
-    """Round a bound to the digits in its line of the policy."""
+    """Round a bound to three digits, as a proposed line shows it."""
     return float(f"{bound:.3g}")
 
 
@@ -508,7 +510,7 @@ def _fewer_columns(policy: Policy, surveys: Mapping[str, ColumnSurvey]) -> Itera
 
 
 def rare_values(policy: Policy, columns: Mapping[str, Any], share: float) -> dict[str, dict[str, tuple[Any, ...]]]:
-    """Values of each sensitive column to join under one name, so that each remaining value has a share of the rows.
+    """Return the rare values to join in each sensitive column, so that no value has less than ``share`` of the rows.
 
     Parameters
     ----------

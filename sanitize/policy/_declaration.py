@@ -122,7 +122,7 @@ PAIRS = {("at_most", "at_least"): "times as likely", ("lower", "upper"): "nats"}
 
 
 def _times(must: str, advice: str, **range_: float) -> Any:
-    """Declare a limit in times, or a table of limits by sensitive value."""
+    """Declare a limit in times, or a table with a limit for each sensitive value."""
     limit = Annotated[float, field_note(must, advice, **range_)]
     by_value = Annotated[dict[str, limit], Meta(min_length=1)]
     return Annotated[limit | by_value, field_note(must, advice)]
@@ -270,14 +270,14 @@ DOCUMENT = form(
 
 
 def channels_by_path(document: Any) -> dict[str, Any]:
-    """Channels with their names and public columns, by the path of their table."""
+    """Return each channel, with its name and public columns, by the path of its table in the policy."""
     if isinstance(document.channel, list):
         return {f"channel[{i}]": channel for i, channel in enumerate(document.channel)}
     return {"channel": document.channel.__replace__(name="release", public=document.columns.public)}
 
 
 def notion_name(budget: Any) -> str:
-    """Return the name of the notion of a budget."""
+    """Return the notion of a budget as a policy names it, such as ``lift``."""
     return str(budget.__struct_config__.tag)
 
 
@@ -318,8 +318,9 @@ def check(document: Any) -> None:
         _check_notion("budget", parts["channel"], budget)
         _check_kept(document, parts["channel"])
     elif notion_name(budget) not in MERGING:
-        words = "must be a notion that covers kept columns and several channels"
-        raise invalid_key("budget.notion", f"{words} ({', '.join(MERGING)}), or give the channel a budget of its own")
+        words = f"must be {' or '.join(map(repr, MERGING))} with kept columns or several channels"
+        words = f"{words}, got {notion_name(budget)!r}; or give each channel a budget of its own"
+        raise invalid_key("budget.notion", words)
     else:
         for where, part in parts.items():
             _check_part(where, part)
@@ -436,7 +437,8 @@ def _check_settings(where: str, channel: Any, columns: Any, tables: Collection[s
     for column, cuts in channel.bins.items():
         of_table = column.partition(": ")[0] in tables  # summaries of the rows of a unit
         if not of_table and column not in binned:
-            raise PolicyError(f"bins names {column!r}, which is not a column of its channel", f"bins.{column}")
+            words = f"names {column!r}, which is not a column of this channel; leave it out"
+            raise PolicyError(f"{where}.bins {words}", f"bins.{column}")
         _check_cuts(f"{where}.bins.{column}", cuts)
 
 
@@ -489,7 +491,7 @@ def _check_promise(document: Any, parts: Iterable[Any], promise: str) -> None:
             if part.confidence is UNSET and not (is_kept and promise == "secret_dp"):
                 raise PolicyError(f"{name} needs a confidence; write confidence = 0.95", "channel.confidence")
         elif part.confidence is not UNSET:
-            words = f"for combinations of values needs counts without noise; leave it out with {name}"
+            words = f"needs counts without noise if combinations of values are released; leave it out with {name}"
             raise invalid_key("channel.confidence", words)
         elif is_kept or isinstance(document.channel, list):
             raise PolicyError(

@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def _kinds(self) -> str:
-        """Lines on the kind of the policy's release, and of the recommended release; none for a refusal."""
+        """Sentence on the kind of the policy's release and of the recommended release; empty after a refusal."""
         if self.report is None or self.refusal is not None:
             return ""
         own, taken = (release_kind(claims(report)) for report in (self.report, self._taken or self.report))
@@ -300,7 +300,7 @@ def _private_order(drafts: Drafts, sanitizer: Designer, table: TableCounter) -> 
 
 
 def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) -> Section | None:
-    """Section on finding which of two people has a sensitive value, before and after; None without enough data."""
+    """Section on how often an attacker finds the one of two people who has a sensitive value; None for few rows."""
     from sanitize.release.before_after import MOST_ROWS, found_by_raw_rows
     from sanitize.report import found_by_released_rows
 

@@ -312,7 +312,7 @@ class Policy:
             raise ColumnError(f"the table has two columns named {twice!r}; rename one first", twice)
 
     def sanitizer(self, random_state: Any = None) -> Sanitizer:
-        """Make the estimator that the policy describes, not fitted.
+        """Return the estimator that the policy describes, not yet fitted.
 
         A policy with one channel gives the estimator of its mechanism, unless tuples are combined with kept columns.
         Any other policy gives a `JointRelease`.
@@ -331,7 +331,7 @@ class Policy:
 
 
 def designer_of(policy: Policy) -> Designer:
-    """Make the designer equivalent to ``policy.sanitizer()`` without scikit-learn, for code that releases files."""
+    """Return an object that designs the same release as ``policy.sanitizer()``, without scikit-learn."""
     from sanitize.release.designer import RecipeDesigner
     from sanitize.release.fit import recipe_type
 
@@ -339,7 +339,7 @@ def designer_of(policy: Policy) -> Designer:
 
 
 def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
-    """Make the designer of a policy's release; ``kind`` returns the class for a name."""
+    """Return the estimator or recipe that designs a policy's release; ``kind`` returns its class for a name."""
     shared: dict[str, Any] = {name: getattr(policy, name) for name in ("missing", "handle_unknown", "person")}
     shared |= {"sensitive": list(policy.sensitive), "keep": list(policy.keep) or None}
 
@@ -363,7 +363,7 @@ def is_joint(policy: Policy) -> bool:
 
 
 def _with_notions(values: Any) -> Any:
-    """Return the tables of a policy with the notion of every budget filled in."""
+    """Return the tables of a policy, with the default notion in each budget that names none."""
     if not isinstance(values, Mapping):
         return values
     tables = dict(values)

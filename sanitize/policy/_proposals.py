@@ -192,7 +192,7 @@ def toml_key(name: str) -> str:
 
 
 def to_toml(value: Any) -> str:
-    """Write a value in TOML; text in a list of edges is a date."""
+    """Write a value in TOML; a text among learned edges is written as a date."""
     match value:
         case LearnedEdges():
             return f"{{ learned = [{', '.join(edge if isinstance(edge, str) else f'{edge:.15g}' for edge in value)}] }}"

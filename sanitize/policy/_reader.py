@@ -26,7 +26,7 @@ class Misshapen(ValueError):
 
 
 def check_shape(text: str) -> None:
-    """Refuse keys with too many parts, and deeply nested arrays and tables, which take parsers much memory.
+    """Refuse keys with too many parts, and deeply nested arrays and tables, because parsing them takes much memory.
 
     Raises
     ------

@@ -245,7 +245,7 @@ INVALID = {
     ),
     "capacity with keep": (
         edited(EXPONENTIAL, 'public = ["age"]', 'public = ["age"]\nkeep = ["year"]'),
-        "budget.notion must be a notion that covers kept columns and several channels",
+        "'l1' or 'chi2' or 'alpha' with kept columns or several channels, got 'capacity'",
     ),
     "no own budget": (
         edited(SEVERAL, 'budget = { notion = "ldp", eps = 1 }', ""),
@@ -299,7 +299,7 @@ PARSER_ONLY = {
         "'age' is listed under channel[1].public and under channel[2].public",
     ),
     "channel name taken": (edited(SEVERAL, '"work"', '"home"'), "channel[2].name 'home' is taken"),
-    "bins of a stranger": (edited(FULL, "wage = [0", "name = [0"), "bins names 'name', which is not a column of its"),
+    "bins of a stranger": (edited(FULL, "wage = [0", "name = [0"), "bins names 'name', which is not a column of this"),
     "bounds of a stranger": (edited(SEVERAL, "step = { age", "step = { town"), "'town' is not a public column of this"),
     "grid lacks a column": (edited(GAUSSIAN, '["age"]', '["age", "wage"]'), "lacks the column 'wage'"),
     "learned edges descend": (
