@@ -68,7 +68,7 @@ def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
     from sanitize.people import UnitRelease
 
     if args.channel is not None:
-        words = "whose release also needs the model that generates rows; leave it out"
+        words = "because their release also needs the model that generates rows; leave it out"
         raise InvalidParameter(f"--channel cannot be used with tables of units, {words}")
     if STREAM in (args.input, args.output):
         raise InvalidParameter(
@@ -93,7 +93,7 @@ def give_by_unit(report: UnitReport, args: argparse.Namespace, stream: Any) -> N
 
 
 def refuse_by_unit(policy: Policy) -> None:
-    """Refuse to verify a release by unit."""
+    """Raise an error if a policy releases by unit, because such a release cannot be verified."""
     if policy.tables:
         raise PolicyError("tables of units have no receipt yet, so verify has nothing to compare them with", "table")
     if policy.unit is not None:

@@ -37,14 +37,14 @@ def write_dossier(args: argparse.Namespace) -> None:
     for kind, path in papers.items():
         # The statement refers to its papers as files of its own folder, where readers look for them.
         if path is not None and path.resolve().parent != args.dossier.resolve().parent:
-            words = "lies in another folder than the dossier, whose statement names files of its folder; use one folder"
+            words = "lies in another folder than the dossier, which names files of its own folder; move it there"
             raise InvalidParameter(f"the {kind} {path.name} {words}")
     digest = path_digest(released)
     saved = LeakageReport.from_json(read_small_file(Path(args.input)))
     origin = saved.to_dict()["origin"]
     if origin is not None and origin["digest"] not in (None, digest):
         raise SourceError(
-            "the report is of another file than --released; name the file that was released with this report"
+            "the report belongs to another file than --released; name the file that was released with this report"
         )
     document = saved.to_dict(audience=args.audience)
     if document["audience"] == "public":
@@ -67,7 +67,7 @@ def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
     """Refuse private papers in a public dossier, because their digests could identify the table."""
     if saved.to_dict()["audience"] != "public":
         command = f"sanitize report {Path(args.input).name} --audience public -o public.json"
-        words = "whose digest reveals the last row to anyone who knows all others: name a public report"
+        words = "because its digest reveals the last row to anyone who knows all others: name a public report"
         raise InvalidParameter(f"a public dossier cannot name the owner's report, {words} ({command})")
     if args.channel is not None:
         raise InvalidParameter(
@@ -75,7 +75,7 @@ def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
         )
     policy = Path(args.policy)
     if re.search(r"#.*\d different ", policy.read_text(encoding="utf-8")):  # as in the draft of a policy
-        words = f"and comments of {policy.name} count values of the table; take these comments out, and release again"
+        words = f"but comments in {policy.name} count values of the table; take these comments out, and release again"
         raise InvalidParameter(f"a public dossier contains a digest of its policy, {words}")
 
 
@@ -90,7 +90,7 @@ def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tupl
     if args.verified is not None:
         verification = Verification.from_dict(read_json(args.verified, "the verification"))
         if verification.digest != digest:
-            raise SourceError("the verification is of another file than --released; verify the released file")
+            raise SourceError("the verification belongs to another file than --released; verify the released file")
         checks = tuple((check.name, "passed" if check.ok else "FAILED", check.detail) for check in verification.checks)
         false_alarm = verification.false_alarm
         files += (("verification", args.verified.name, path_digest(args.verified).removeprefix("sha256:")),)

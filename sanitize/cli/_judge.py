@@ -1,4 +1,4 @@
-"""Command ``sanitize judge``, which attacks a released file, and attacks by ``release`` on a second draw."""
+"""Command ``sanitize judge``, which attacks a released file, and the attacks of ``release`` on a second release."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def compare_models(args: argparse.Namespace, policy: Policy) -> Downstream | Non
 
 
 def _refuse_twin(option: str, args: argparse.Namespace, policy: Policy) -> None:
-    """Refuse options that fit the table a second time if this fit, or its figures, are not allowed."""
+    """Raise an error if an option would fit the table a second time where this is not allowed or not possible."""
     if (args.audience or policy.audience) == "public":
         words = f"because its figures are computed from raw rows; leave out {option} or --audience public"
         raise InvalidParameter(f"{option} is for the owner, {words}")

@@ -107,7 +107,7 @@ def _count_matches(texts: Any, codes: Any, pattern: str) -> int:
 
 
 def column_meaning(survey: Any, names: Collection[str]) -> tuple[str, str]:
-    """Type of a column, and the reason for it, which names no value.
+    """Return the meaning of a column, such as ``date`` or ``code``, and the reason, which names no value.
 
     Parameters
     ----------

@@ -131,7 +131,7 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
 
 
 def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None:
-    """Note for each column that looks like an identifier of people the reason for this."""
+    """Store the reason in the survey of each column that looks like an identifier of people."""
     # Amounts that few rows share neither identify nor describe people.
     amounts = [one.name for one in surveys if one.numeric and one.distinct and not one.traits.is_whole]
     flat = (survey.name for survey in surveys if not survey.nested)

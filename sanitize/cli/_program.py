@@ -130,7 +130,7 @@ def _warnings_as_lines() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stop_on_terminate() -> Iterator[None]:
-    """Make SIGTERM unwind like Ctrl-C, so that unfinished output is removed."""
+    """Make SIGTERM stop the command as Ctrl-C does, so that unfinished output is removed."""
 
     def stop(*_: object) -> NoReturn:
         raise KeyboardInterrupt

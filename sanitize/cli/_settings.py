@@ -31,7 +31,7 @@ def check_settings(args: argparse.Namespace) -> None:
     """Refuse a command line with too few settings, or with both settings and a policy."""
     if args.policy is not None:
         if extra := [option for name, option in _SETTINGS.items() if getattr(args, name, None) is not None]:
-            args.parser.error(f"{', '.join(extra)} cannot be given with -p: set this in the policy")
+            args.parser.error(f"{', '.join(extra)} cannot be given with -p; change the policy instead")
         return
     needed = ["sensitive", "public"] if not args.keep else ["sensitive"]
     absent = [_SETTINGS[name] for name in needed if not getattr(args, name)]
@@ -77,7 +77,7 @@ def check_dossier(args: argparse.Namespace) -> None:
 
 
 def resolve_policy(args: argparse.Namespace) -> Policy:
-    """Read the named policy, or make one from the options, which leaves out all unlisted columns."""
+    """Return the named policy, or a policy made from the options, which leaves out all columns that are not listed."""
     # Options about the machine or the owner may be combined with a policy.
     overrides = {name: value for name in ("workers", "receipt") if (value := getattr(args, name, None)) is not None}
     if args.policy is not None:
@@ -168,4 +168,4 @@ def _resolve(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):  # links form a loop
-        raise TargetError(f"{path} is a link that leads nowhere; name the file itself") from None
+        raise TargetError(f"{path} is a link that cannot be followed; name the file itself") from None

@@ -146,7 +146,7 @@ def test_2_the_command_line_is_wrong(argv, place, run):
 
 def test_what_cannot_stand_beside_a_policy_is_named(place, run):
     err = run("release", "raw.parquet", "-o", "o.parquet", "-p", "policy.toml", "-s", "a", "-e", "1")[2]
-    assert "-s, -e cannot be given with -p: set this in the policy" in err
+    assert "-s, -e cannot be given with -p; change the policy instead" in err
 
 
 # ----------------------------------------------------------------------------------------------- plan

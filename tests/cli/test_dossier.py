@@ -353,13 +353,13 @@ def test_3_papers_of_another_file_are_refused(place, run):
     options = ["--released", "other.parquet", "-p", "policy.toml"]
     code, _, err = run("report", "report.json", "--dossier", "d.md", *options)
     assert code == 3
-    assert_line(err, "the report is of another file")
+    assert_line(err, "the report belongs to another file")
     report = json.loads((place / "report.json").read_text())
     report["origin"] = None
     (place / "nameless.json").write_text(json.dumps(report))
     code, _, err = run("report", "nameless.json", "--dossier", "d.md", *options, "--verified", "verified.json")
     assert code == 3
-    assert_line(err, "the verification is of another file")
+    assert_line(err, "the verification belongs to another file")
     assert not list(place.glob("d.*"))
 
 
