@@ -1,4 +1,4 @@
-"""Split of each unit into two units: one with the earlier half of its rows, one with the later half."""
+"""Split of each unit into two units: one with the earlier half of its rows, and one with the later half."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def halve_units(
     read: Mapping[str, Table], key: str, children: Mapping[str, Child], root: str | None, units: Any
 ) -> dict[str, pa.Table]:
-    """Split each unit i: 2i gets the earlier half of its rows and 2i + 1 the later half; both copy i's own columns.
+    """Split each unit i into unit 2i, with the earlier half of its rows, and unit 2i + 1, with the later half.
+
+    Both units get a copy of the unit's row in the root table.
 
     Rows of second-level tables follow the rows to which they belong.
     """
@@ -42,7 +44,7 @@ def halve_units(
 
 
 def side_by_side(whole: OwnedRows, halves: OwnedRows) -> dict[str, Any]:
-    """Columns of units: their own columns, and the summaries of each half of their rows."""
+    """Return the columns of all units: their own columns, and the summaries of each half of their rows."""
     names = [name for name in whole.columns if name not in whole.summary_names]
     columns = {name: whole.columns[name] for name in names}
     for half, words in enumerate(("earlier", "later")):

@@ -1,4 +1,4 @@
-"""Model of the ordered rows of an owner: each row depends on the owner, on the previous row, and on its own columns."""
+"""Model of the ordered rows of an owner: a value depends on the owner, the previous row, and another column."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Shares: TypeAlias = "Mapping[str, Mapping[str, Vector]]"
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Owner of each row, and known facts about owners.
+    """Owner of each row, and known features of each owner.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Owners:
     features: NDArray[np.float32]
 
     def kinds(self, codes: Codes, column: ClassColumn) -> tuple[Any, Codes]:
-        """Fit a regression tree that separates owners by a column; return it with the leaf of each row's owner."""
+        """Fit a regression tree that separates owners by a column; return the tree and the leaf of each row's owner."""
         from sklearn.tree import DecisionTreeRegressor
 
         counts = np.bincount(codes, minlength=column.n_groups)
@@ -101,7 +101,7 @@ class _Column:
         return self.column.n_groups
 
     def target_rows(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
-        """Target number of rows of each owner in each state, from the owner's shares of values or kind."""
+        """Return how many rows of each owner should have each state, given the owner's shares of values, or kind."""
         wanted, is_wanted = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
         values = python_values(self.column.values, self.name)
         for place in np.flatnonzero(self.column.places >= 0):
@@ -120,7 +120,7 @@ class _Column:
 
 @dataclass(frozen=True, eq=False)
 class HistoryModel:
-    """Model of the chain of rows of each owner, learned from pairs of states that many units have."""
+    """Model that generates the rows of each owner in order, learned from pairs of states that many units have."""
 
     columns: tuple[_Column, ...]  # parents precede children
 
@@ -197,7 +197,7 @@ class HistoryModel:
         return model
 
     def draw_states(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Codes:
-        """Draw the states of generated rows of owners, shape (n_columns, n_rows).
+        """Draw the states of the generated rows of all owners, shape (n_columns, n_rows).
 
         If the share of an owner's rows with a value is known, this number of rows gets the value: each draw reduces the
         remaining number.
@@ -236,7 +236,7 @@ class HistoryModel:
         return states
 
     def write(self, states: Codes, words: RandomWords) -> dict[str, pa.Array]:
-        """Generate the columns of rows in given states."""
+        """Return the columns of generated rows, with values drawn according to the states of the rows."""
         rows, columns = np.arange(states.shape[1]), {}
         for number, column in enumerate(column.column for column in self.columns):
             first_word, more = (words.words_at(3 * number + lane, rows) for lane in (1, 2))
@@ -252,7 +252,7 @@ class HistoryModel:
         return float(max(distances))
 
     def features(self, table: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Features of owners from which their rows are generated."""
+        """Return the features of a table's rows as owners of other rows: the code of each column's value."""
         encoded = [column.column.encode(table[column.name]) for column in self.columns]
         return np.stack(encoded, axis=1).astype(np.float32)
 
@@ -273,7 +273,7 @@ class _Units:
         return ClassColumn.fit(column, name, values, once, units, most, shares=shares)
 
     def pairs(self, former: Codes, latter: Codes, shape: tuple[int, int]) -> Vector:
-        """Number of rows of each pair of states; rows of pairs with few units are spread in proportion to the others.
+        """Return the number of rows of each pair of states; rows of pairs with few units are spread over all pairs.
 
         Pairs that do not occur get a small weight, unless chance would give them many rows.
         """
@@ -294,7 +294,7 @@ def _preceding_states(codes: Codes, of_row: Codes, n_states: int) -> Codes:
 
 
 def run_starts(of_row: Codes) -> Mask:
-    """Mask of the first row of each owner, whose rows must be adjacent."""
+    """Mask of the rows that are the first of their owner; the rows of an owner must be adjacent."""
     return np.append(True, of_row[1:] != of_row[:-1])[: len(of_row)]
 
 
@@ -311,7 +311,7 @@ def _shares(counts: NDArray[np.int64]) -> Vector:
 
 
 def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units: int) -> tuple[list[int], list[int]]:
-    """Order the columns; return the order and, for each column, the place of the one it depends on, -1 if none."""
+    """Return an order of the columns and, for each column, the place of the column it depends on; -1 if none."""
     shared = np.zeros((len(codes), len(codes)))
     step = max(1, len(codes[0]) // _ROWS)
     for left, right in combinations(range(len(codes)), 2):

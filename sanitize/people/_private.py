@@ -53,7 +53,7 @@ def _reword_for_units(words: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FlatRecords:
-    """Records of units, one made from the rows of each unit alone, so that one more unit changes one count by 1.
+    """One record for each unit, made from the rows of this unit alone, so that one more unit changes one count by 1.
 
     A record contains the profile of the unit and, for each table, a randomly chosen row with the row before it. The row
     is chosen among the rows of the unit or, in a second-level table, among those of the row chosen in the first level.
@@ -119,7 +119,7 @@ class FlatRecords:
         return cls(root, recipe, columns, layout, alphabets, key.derive("values of rows"))
 
     def generate_rows(self, records: Mapping[str, Any]) -> OwnedRows:
-        """Rows of generated records: the sampled row of each record, repeated by its number of rows."""
+        """Return the rows of generated records: the sampled row of each record, as many times as its number of rows."""
         root = replace(self.root, columns={name: records[name] for name in self.root.columns})
         return self._generate_children(root, records, np.arange(len(root.owner)))
 
@@ -157,7 +157,7 @@ class FlatRecords:
 def _with_usual(
     root: OwnedRows, bins: dict[str, Any], values: dict[str, Sequence[Any]]
 ) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
-    """Return declared bins and values, with those of summaries added; summaries are missing for owners without rows."""
+    """Return declared bins and values, with bins for summaries, and with None because owners may have no rows."""
     for above, below in ((root, root.below), *((rows, rows.children) for rows in root.below)):
         means = {f"{rows.name}: mean of {name}": rows.label(name) for rows in below for name in rows.columns}
         for name in above.summary_names - {rows.count for rows in above.children}:

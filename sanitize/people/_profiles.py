@@ -74,7 +74,7 @@ class Child:
     summaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def select_columns(self, table: pa.Table, name: str, key: str) -> pa.Table:
-        """Select the released columns of a table, and its keys.
+        """Return the released columns of a table, and its keys.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Child:
             raise ColumnError.absent(absent, table.column_names)
         left = [column for column in table.column_names if column not in {*keys, *self.drop}]
         if unlisted := [column for column in left if self.public is not None and column not in self.public]:
-            words = f"column {unlisted[0]!r} of table {name!r} is neither public nor dropped; add it to one of the two"
+            words = f"column {unlisted[0]!r} of table {name!r} is neither public nor dropped; add it to public or drop"
             raise ColumnError(words, unlisted[0])
         return table.drop_columns([column for column in table.column_names if column not in {*keys, *left}])
 
@@ -147,12 +147,12 @@ class OwnedRows:
 
     @property
     def count(self) -> str:
-        """Name of the owner's column with the number of rows."""
+        """Name of the column that has, in the table of the owners, each owner's number of rows."""
         return f"{self.name}: number of rows"
 
     @property
     def start(self) -> str:
-        """Name of the owner's column with the first value of the order."""
+        """Name of the column that has, in the table of the owners, the first value of ``order`` for each owner."""
         return f"{self.name}: first {self.child.order}"
 
     def owner_rows(self, columns: Mapping[str, Any], n: int) -> NDArray[np.intp]:
@@ -162,7 +162,7 @@ class OwnedRows:
         return as_ordered(columns[self.count], self.count)[0].clip(0).astype(np.intp)
 
     def shares(self, profile: Mapping[str, Any], n: int) -> dict[str, dict[str, Vector]]:
-        """Shares of values among the rows of n generated owners, for columns with such shares in owners' profiles."""
+        """Shares of values among the rows of n generated owners, by column and value, taken from the profiles."""
         result: dict[str, dict[str, Vector]] = {}
         for name in self.columns:
             start = f"{self.name}: share of {name} = "
@@ -172,19 +172,19 @@ class OwnedRows:
         return result
 
     def label(self, name: str) -> str:
-        """Name of a column among all columns of units, as in declarations."""
+        """Name by which a column of this table is declared, such as ``visits: code``."""
         what = "distance of " if name == self.child.order else ""
         return name if name in self.summary_names else f"{self.name}: {what}{name}"
 
     def distance(self, printed: NDArray[np.intp]) -> float:
-        """Kolmogorov-Smirnov distance between two distributions of the number of rows per owner."""
+        """Kolmogorov-Smirnov distance between the numbers of rows per owner in the table and in a release."""
         raw = np.bincount(self.owner, minlength=self.n_owners)[: self.n_owners]
         most = int(max(raw.max(initial=0), printed.max(initial=0))) + 1
         sides = (np.cumsum(np.bincount(numbers, minlength=most)) / max(len(numbers), 1) for numbers in (raw, printed))
         return float(np.abs(np.subtract(*sides)).max())
 
     def distances(self, name: str) -> Any:
-        """Replace the order column by differences to the last row with a value, 0 in first rows."""
+        """Return a column; the order column is given as differences to the last row with a value, 0 in first rows."""
         column = self.columns[name]
         if name != self.child.order or self.before is not None:
             return column
@@ -256,7 +256,7 @@ class OwnedRows:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Rows in groups, ascending, with the size of each group; later rows are in no group.
+    """Group of each row, ascending, and the size of each group; rows that come last are in no group.
 
     Columns are given for the rows in groups only.
     """
@@ -277,11 +277,11 @@ class _Groups:
         return bool((codes[1:] == codes[:-1])[self.of_row[1:] == self.of_row[:-1]].all())
 
     def first_values(self, column: Any, after: NDArray[np.intp] | int = 0) -> Any:
-        """Value of a column in each group: the first one, or the one that is ``after`` places later."""
+        """Return the first value of a column in each group, or the value that is ``after`` rows later."""
         return column.take(pa.array(self.first + after, mask=self.numbers == 0))
 
     def summary(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
-        """Pairs of the name and the values of each summary of a column, with a value for each group."""
+        """Return name and values of each summary of a column, with one value for each group."""
         if what in ("share", "count"):
             return self.frequencies(column, name, what, declared)
         if what in ("first", "last"):
@@ -290,7 +290,8 @@ class _Groups:
             words = ", ".join(("share", "count", "first", "last", "mean", *_REDUCED))
             raise InvalidParameter(f"summaries of {name!r} must be some of {words}, got {what!r}")
         if not is_ordered(column.type, name):
-            raise ColumnError(f"column {name!r} has no numbers and no {what}; ask for its share in summaries=", name)
+            words = f"contains no numbers or dates, so it has no {what}; ask for its share in summaries="
+            raise ColumnError(f"column {name!r} {words}", name)
         numbers, missing = as_ordered(column, name)
         present, group = numbers[~missing], self.of_row[~missing]
         rows = np.bincount(group, minlength=self.n)
@@ -323,7 +324,7 @@ _REDUCED = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
 def _reduce_groups(what: str, present: NDArray[Any], group: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[Any]:
-    """Mean, sum, minimum or maximum of each group with enough values; 0 for other groups."""
+    """Mean, sum, minimum or maximum of each group; 0 for groups without values."""
     if what == "mean":
         return np.bincount(group, present, len(rows)) / np.maximum(rows, 1)
     result, seen = np.zeros(len(rows), present.dtype), np.flatnonzero(rows)
@@ -394,8 +395,9 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
         raise ColumnError(f"table {name!r} has no rows to learn from; leave the table out")
     owner = row_owners(native, key, above.keys)
     if lost := int((owner == UNSEEN).sum()):
-        words = f"keys that table {above.name!r} does not have ({lost} rows); leave these rows out, or clear the keys"
-        raise ColumnError(f"column {key!r} of table {name!r} has {words}", key)
+        words = f"has keys that table {above.name!r} does not have ({lost} rows)"
+        advice = "drop these rows, or set their keys to missing"
+        raise ColumnError(f"column {key!r} of table {name!r} {words}; {advice}", key)
     nobody = np.flatnonzero(owner < 0)
     n = len(above.owner)
     owner[nobody] = n + np.arange(len(nobody))
@@ -424,7 +426,7 @@ def row_owners(native: pa.Table, key: str, keys: Any) -> NDArray[np.intp]:
 
 
 def sort_rows(native: pa.Table, owner: NDArray[np.intp], order: str | None) -> NDArray[np.intp]:
-    """Sort rows by owner, then by a column or in file order; rows without a value stay after the row before them."""
+    """Order rows by owner, then by a column or as in the file; rows without a value stay after the row before them."""
     rows = np.argsort(owner, kind="stable")
     if order is None:
         return rows

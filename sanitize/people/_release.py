@@ -137,7 +137,7 @@ class UnitRelease:
                 )
         if ledger is None and getattr(sanitizer, "ledger", None) is not None and not sanitizer.is_noisy:
             example = f"ledger=UnitLedger({sanitizer.ledger.name!r}, budget, unit={key!r})"
-            raise InvalidParameter(f"the policy keeps a ledger of units: give {example}")
+            raise InvalidParameter(f"the policy names a ledger of units: give {example}")
         self._recipe = recipe
         for name, child in self.children.items():
             if Path(name).name != name:
@@ -283,7 +283,7 @@ class UnitRelease:
         return self._make_report([], history)
 
     def _learn(self, above: OwnedRows, features: Features, tried: Mapping[str, Any], tried_features: Features) -> None:
-        """Learn the models that generate the rows of all tables below."""
+        """Learn the models that generate the rows of all tables that belong to ``above``."""
         seed = NoiseKey.from_seed(_SEED)
         for child in above.children:
             of_owner, n = _with_nobody(features, child.n_nobody), len(tried_features)
@@ -350,7 +350,7 @@ class UnitRelease:
         keys: NDArray[np.intp],
         words: RandomWords,
     ) -> Iterator[tuple[str, Any, Line]]:
-        """Yield the name, rows and similarity to the original, for every table of the generated owners."""
+        """Yield name, rows and similarity to the original for each table with rows of the generated owners."""
         for child in above.children:
             n, of_owner = len(keys), _with_nobody(features, child.n_nobody)
             numbers = np.append(child.owner_rows(printed, n), np.ones(child.n_nobody, np.intp))
@@ -403,7 +403,7 @@ class UnitRelease:
         return self.report_
 
     def _make_report(self, lines: list[Line], history: UnitReport | None) -> LeakageReport:
-        """Make the report of the design, with the limit on whole units and the leakage of all releases about them."""
+        """Return the report of the design, with sections on whole units and on all releases in the ledger."""
         report = self._designer.report_
         words = "all rows of one are written from one symbol of its own."
         whom = f"Whole units are released, named by {self.key!r}: {words}"
@@ -448,10 +448,10 @@ def _rebuild_table(rows: OwnedRows, columns: Mapping[str, Any], keys: Mapping[st
 
 
 def _features(classes: ClassPartition, profile: Mapping[str, Any]) -> Features:
-    """Features of units: the group of each profile column, because numbers of generated profiles match no real one."""
+    """Features of units: the group of each profile value, because generated numbers need not occur in the table."""
     return np.stack([c.encode(profile[c.name]) for c in classes.columns], axis=1).astype(np.float32)
 
 
 def _with_nobody(features: Features, n_nobody: int) -> Features:
-    """Features of owners, followed by unknown features for rows without an owner."""
+    """Features of owners, followed by missing features for rows without an owner."""
     return np.concatenate([features, np.full((n_nobody, features.shape[1]), np.nan, np.float32)])

@@ -108,7 +108,7 @@ def test_the_ledger_is_of_these_units_and_the_policy_s_is_not_forgotten(tmp_path
             record_dp=RecordDP(1.0, {"ill": ["yes", "no"]}),
             confidence=0.9,
         )
-    with pytest.raises(InvalidParameter, match="keeps a ledger of units: give ledger="):
+    with pytest.raises(InvalidParameter, match="names a ledger of units: give ledger="):
         UnitRelease(sz.Policy.from_toml(POLICY))
 
 

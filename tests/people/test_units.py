@@ -558,7 +558,7 @@ class TestRefused:
         tables = hospital(1200)
         with pytest.raises(InvalidParameter, match="summaries of 'cost' must be some of"):
             release_of(children={"visits": Child(summaries={"cost": ["median"]})}).profiles(tables)
-        with pytest.raises(ColumnError, match="'code' has no numbers"):
+        with pytest.raises(ColumnError, match="'code' contains no numbers"):
             release_of(children={"visits": Child(summaries={"code": ["mean"]})}).profiles(tables)
         with pytest.raises(ColumnError, match="'code' of table 'visits' must contain numbers"):
             release_of(children={"visits": Child(order="code")}).profiles(tables)
