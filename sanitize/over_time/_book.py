@@ -131,20 +131,20 @@ class Entry:
 
     @classmethod
     def from_release(cls, release: FittedRelease, key: str | None, receipt: str | None = None) -> Entry:
-        """Make the entry for a release that is about to happen."""
+        """Return the entry for a release that is about to happen."""
         # A generated row depends only on its released class, so it reveals no more than the class.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
         layout = cell_layout(plain, layout_classes(release.layout))
         return cls(os.urandom(8).hex(), layout, release.channel, release.fallback, "", key, receipt)
 
     def encode(self, source: Mapping[str, Any], first: int = 0) -> NDArray[np.int32]:
-        """Input symbol of each row of a batch that starts at a given row of the table."""
+        """Return the code of each row's input symbol, for a batch that starts at row ``first`` of the table."""
         codes = self.channel.inputs.encode(self.layout.columns(source, first=first))
         codes[codes < 0] = self.fallback
         return codes
 
     def form(self) -> _EntryForm:
-        """Return the entry in the form of the file."""
+        """Return the entry in the form in which the file stores it."""
         layout = self.layout
         bins = dict[str, Any](layout.bins)
         for name, cuts in layout.bins.items():
@@ -155,7 +155,7 @@ class Entry:
 
     @classmethod
     def from_form(cls, form: _EntryForm) -> Entry:
-        """Read an entry from the form of the file."""
+        """Return an entry from the form in which the file stores it."""
         layout = cell_layout(Layout(form.sensitive, form.public, dict(form.bins)), form.partition)
         channel = form.channel.channel()
         require(form.fallback < channel.n_inputs and channel.inputs.columns == layout.public)
@@ -212,7 +212,7 @@ class Book:
 
 
 def check_ledger_budget(budget: Budget, ledger: str) -> None:
-    """Refuse a budget of a kind that a ledger, which ``ledger`` describes, cannot use."""
+    """Raise an error if a ledger cannot use a budget; ``ledger`` is the kind of ledger, in words."""
     if type(budget).__name__ not in SYMBOL_BUDGETS:
         raise InvalidBudget(f"{ledger} needs a budget of type {', '.join(SYMBOL_BUDGETS)}, got {type(budget).__name__}")
 
@@ -245,7 +245,7 @@ def ledger_path(path: str | os.PathLike[str]) -> Path:
 
 @contextlib.contextmanager
 def undo_on_failure(target: Path | None, undo: Callable[[], None]) -> Iterator[None]:
-    """Undo an entry if a block fails before it changes its target; after a change, somebody may have the release."""
+    """Call ``undo`` if a block fails before it changes ``target``; after a change, somebody may have the release."""
     before = _stamp(target)
     try:
         yield
@@ -275,13 +275,13 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 
 def _stamp(target: Path | None) -> tuple[int, int] | None:
-    """Stamp of a target that changes when the target is written; None without a target."""
+    """Inode and modification time of a file, which change when the file is written; None without a file."""
     state = None if target is None or not target.exists() else target.stat()
     return state and (state.st_ino, state.st_mtime_ns)
 
 
 def book_digest(book: Book, *parts: bytes) -> str:
-    """Keyed digest of some parts, which reveals nothing without the book's salt."""
+    """Keyed digest of some bytes, which reveals nothing without the salt of the book."""
     mac = hmac.new(book.salt, digestmod="sha256")
     for part in parts:
         mac.update(len(part).to_bytes(8, "big") + part)

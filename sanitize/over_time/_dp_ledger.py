@@ -24,7 +24,7 @@ _LEAST_LEFT = 1e-9  # smallest share of a book's δ that counts: a smaller remai
 
 
 class _Fit(Declared, frozen=True):
-    """Cost of a fit: its level (ε, δ), and its zero-concentrated level ρ, which fails with probability ``beside``."""
+    """Cost of a fit: its level (ε, δ), and its zero-concentrated level ρ, which holds except with chance ``beside``."""
 
     eps: NonNegative
     delta: Annotated[float, field_note("below 1", ge=0, lt=1)]
@@ -33,7 +33,7 @@ class _Fit(Declared, frozen=True):
 
     @classmethod
     def from_guarantee(cls, promise: DPGuarantee, whom: Whom) -> _Fit:
-        """Make the cost of a fit, for whole rows or for sensitive values."""
+        """Return the cost of a fit, for whole rows or for sensitive values."""
         eps, delta = promise.eps, promise.delta
         if whom == "secrets" and promise.keyword == "record_dp":
             eps, delta = 2 * eps, delta * (1 + math.exp(eps))
@@ -68,7 +68,7 @@ class _Form(Declared, frozen=True):
         return min(self._joint_level(fits[:n], fits[n:]) for n in ends)
 
     def _joint_level(self, plain: Sequence[_Fit], squares: Sequence[_Fit]) -> float:
-        """Joint level of fits of which some are added by (ε, δ) and the others by ρ."""
+        """Level ε of all fits together if ``plain`` fits are added by (ε, δ) and ``squares`` by ρ."""
         left = self.delta - math.fsum([*(fit.delta for fit in plain), *(fit.beside for fit in squares)])
         eps, rho = math.fsum(fit.eps for fit in plain), math.fsum(fit.rho for fit in squares)
         if not squares:
@@ -136,7 +136,8 @@ class DPLedger:
         current = self._read().__replace__(fits=(), sha256="")
         if current != wanted:
             raise LedgerError(
-                f"the ledger {self.path.name!r} has the total {_total(current)}, not {_total(wanted)}; name another"
+                f"the ledger {self.path.name!r} has the total {_total(current)}, not {_total(wanted)}; "
+                "name another file"
             )
 
     def _read(self) -> _Form:

@@ -31,7 +31,7 @@ _EFFORT = 50_000.0
 
 @dataclass(frozen=True)
 class Counting:
-    """Rule that accepts blocks of units whose exact counts are within a budget.
+    """Rule that accepts blocks of units if their exact counts are within a budget.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Counting:
         return not (self.budget.lift_excess(counts / n / prior[:, None], prior) > 0).any()
 
     def divide(self, secret: Codes, symbol: Codes, *, is_stale: bool) -> Codes:
-        """Block of each unit of a group; 0 for units in blocks that are too small, over the budget, or not new."""
+        """Return the block of each unit of a group; 0 if no block is allowed, or the block would show nothing new."""
         no_block: Codes = np.zeros(len(secret), np.intp)
         if len(secret) < self.least or not self.allows(secret, no_block + 1):
             return no_block
@@ -117,13 +117,13 @@ class Sources:
 
     @classmethod
     def from_blocks(cls, group: Codes, block: Codes, symbol: NDArray[np.int32], earlier_symbols: Codes) -> Sources:
-        """Make the choice from the groups and blocks of units; ``earlier_symbols`` has a row for each group."""
+        """Return the choice for given groups and blocks of units; ``earlier_symbols`` has a row for each group."""
         _, number = np.unique(group * (int(block.max()) + 1) + block, return_inverse=True)
         first = -np.sort(-earlier_symbols, axis=1)
         return cls(block, number, symbol, first[group], np.count_nonzero(first >= 0, axis=1)[group])
 
     def draw(self, random_words: NDArray[np.uint64]) -> Codes:
-        """Draw the symbol of each unit, by a random word each; -1 if there is none."""
+        """Draw the released symbol of each unit, with one random word each; -1 if no symbol can be released."""
         order = np.argsort(self.number, kind="stable")
         size = np.bincount(self.number)
         partner = order[(np.cumsum(size) - size)[self.number] + _scale_words(random_words, size[self.number])]
@@ -132,7 +132,7 @@ class Sources:
         return np.where(self.block > 0, self.symbol[partner], old)
 
     def rows(self, secret: Codes, shape: tuple[int, int]) -> Vector:
-        """Expected number of rows of each sensitive value released as each symbol; shape (n_s, n_y)."""
+        """Expected number of rows for each sensitive value and released symbol, shape (n_s, n_y)."""
         counts, block_units, size = np.zeros(shape), np.flatnonzero(self.block), np.bincount(self.number)
         number, secrets, symbols = self.number[block_units], secret[block_units], self.symbol[block_units]
         members = sparse.csr_array((np.ones(len(number)), (secrets, number)), shape=(shape[0], len(size)))
@@ -143,5 +143,5 @@ class Sources:
 
 
 def _scale_words(random_words: NDArray[np.uint64], bound: Codes) -> Codes:
-    """Convert random words to uniform whole numbers below given bounds."""
+    """Convert random words to uniform whole numbers from 0 to below a bound for each."""
     return ((random_words >> np.uint64(32)) * bound.astype(np.uint64) >> np.uint64(32)).astype(np.intp)

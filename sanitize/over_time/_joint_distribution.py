@@ -79,10 +79,10 @@ def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageRepo
 
 @dataclass(frozen=True)
 class _Run(JointPart):
-    """Entry prepared for joint measurement: symbols that its channel merges, and the channel on them.
+    """Entry of a ledger prepared for joint measurement: symbols that its channel does not distinguish are merged.
 
-    Symbols that the channel merges count as one. Writing a released symbol as a public symbol that determines it
-    reveals neither more nor less than the released symbol.
+    Writing a released symbol as a public symbol that determines it reveals neither more nor less than the released
+    symbol.
     """
 
     entry: Entry
@@ -171,7 +171,7 @@ class CountedElsewhere:
 
 
 def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], ContingencyTable | None, ContingencyTable]:
-    """Digest of each release's counts, the joint counts unless there are too many, and the last release's counts."""
+    """Return a digest of each release's counts, all joint counts (None if too many), and the last release's counts."""
     tally = Tally.from_rows([run.entry for run in runs], rows)
     if tally.singles[0].n == 0:
         raise ColumnError("the table has no rows, so there is nothing to measure")
@@ -217,7 +217,7 @@ def _pack_counts(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, .
 def _measure(
     counts: ContingencyTable | None, runs: Sequence[_Run], n: int, budget: Budget, level: float
 ) -> LeakageReport | None:
-    """Report on n releases, some measured and the others bounded by ``level``; None if too many to measure."""
+    """Report on n releases, some measured and the others bounded by ``level``; None if there are too many symbols."""
     if not runs:
         distribution, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
     elif counts is None:
@@ -239,7 +239,7 @@ def _measure(
 
 
 def _with_repeats(report: LeakageReport, distribution: JointDistribution, channel: Channel) -> LeakageReport:
-    """Return the report with the number of releases like the last that reveal most of what infinitely many reveal."""
+    """Return the report with a section on how much repeated releases like the last one would reveal."""
     first, *later_stages = channel.stages
     stages = (first.take(np.asarray(distribution.public.symbols).reshape(-1)), *later_stages)
     try:
@@ -268,7 +268,7 @@ def _repeats(distribution: JointDistribution, channel: Channel) -> str:
 
 
 def _sides(budget: Any) -> dict[str, float]:
-    """Bounds, in nats, on the sum of levels of local DP."""
+    """Bounds of a budget, in nats, which also bound the sum of levels of local DP."""
     return asdict(budget)
 
 

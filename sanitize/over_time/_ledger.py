@@ -222,7 +222,7 @@ class Ledger:
 
 
 def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
-    """Return a ledger, which may be given as the path of its file."""
+    """Return a ledger, given the ledger itself or the path of its file."""
     if isinstance(ledger, UnitLedger):
         raise InvalidParameter(
             "ledger= must be a Ledger or its path, got a UnitLedger; use sanitize.engines.parquet.release_units"
@@ -231,7 +231,7 @@ def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
 
 
 def _entry(book: Book, sanitizer: Designer, source: Randomness, receipt: str | None = None) -> Entry:
-    """Make the entry for a release that is about to happen; refuse noise that may equal that of a recorded release."""
+    """Return the entry for a release that is about to happen; refuse the same noise as in a recorded release."""
     key = noise_key(sanitizer.recipe().random_state if source is None else source)
     digest = None if key is None else book_digest(book, b"key", key)
     if digest and any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):

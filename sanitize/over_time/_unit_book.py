@@ -63,7 +63,7 @@ def text_digests(key: NoiseKey, texts: Sequence[str]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class PairWords:
-    """Random words of pairs of unit and value, which depend only on key, unit, value and lane.
+    """Random words for pairs of a unit and a value; a word depends only on key, unit, value and lane.
 
     A word is half of AES-256 of the unit's digest XOR a digest of value and lane. Pairs with equal XORs would share
     their words, which has a negligible chance with 128 bits.

@@ -1,4 +1,4 @@
-"""Certificate that groups of units meet the budget in the population, from units that did not choose the groups.
+"""Certificate that groups of units are within the budget in the population, by units that did not choose the groups.
 
 A fifth of the units, the design units, choose the channel and the blocks into which a group is to be split; they are
 selected by their keyed digests. The other units decide whether the group is split: exact intervals of the shares of
@@ -48,13 +48,13 @@ def is_design_unit(units: NDArray[np.uint8]) -> Mask:
 
 
 def whole_share(confidence: float) -> float:
-    """Share of the error probability for all groups together."""
+    """Part of the error probability, 1 - ``confidence``, that all groups together may use."""
     return (1 - confidence) * (1 - _FOR_PRIOR)
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Evidence that blocks of units must show.
+    """Test that blocks of units must pass: bounds on the share of each sensitive value in a block.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Certificate:
     def from_counts(
         cls, counting: Counting, chosen: NDArray[np.int64], budget: Budget, confidence: float
     ) -> Certificate:
-        """Make the certificate from counts of all units, and of design units (``chosen``), in the first release."""
+        """Return the certificate for counts of all units, and of design units (``chosen``), in the first release."""
         bounds, first = as_lift_budget(budget), counting.reference
         low, high = clopper_pearson(first, first.sum(), (1 - confidence) * _FOR_PRIOR / len(first))
         about = (chosen + 1) / (chosen.sum() + len(chosen))
@@ -83,7 +83,7 @@ class Certificate:
     def divide(
         self, secret: Codes, symbol: Codes, chooses: Mask, share: float, *, is_first: bool, is_stale: bool
     ) -> tuple[Codes, float]:
-        """Return the block of each present unit of a group, and the part of the group's error share for the blocks.
+        """Return the block of each present unit of a group, and the part of the group's error share that is left.
 
         All units of the first release together form a block without a test, because they define P(s). A single block of
         a later group is not tested, either, because it only reveals that a unit is present.

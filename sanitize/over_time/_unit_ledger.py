@@ -1,4 +1,4 @@
-"""Ledger of releases of tables with several rows per unit, month after month, with one budget per unit for all."""
+"""Ledger of releases of tables with several rows per unit, month after month, with one budget for all of them."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ class UnitLedger:
             book_value = getattr(book, name)
             if value is not None and value != book_value:
                 raise LedgerError(
-                    f"the unit ledger {self.path.name!r} has the {name} {book_value!r}, not {value!r}; leave it out"
+                    f"the unit ledger {self.path.name!r} has the {name} {book_value!r}, not {value!r}; "
+                    f"leave out {name}="
                 )
             object.__setattr__(self, name, book_value)
 
@@ -184,7 +185,7 @@ class UnitLedger:
         return release_rows(book, release, table, words)[0].report()
 
     def release(self, rows: Frame, sanitizer: Designer) -> Frame:
-        """Release a table and record what each of its units was released.
+        """Release a table, and record in the ledger what was released for each unit.
 
         Parameters
         ----------

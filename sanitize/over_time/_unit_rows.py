@@ -1,4 +1,4 @@
-"""Release of the rows of a table by unit: units, sensitive values, lasting draws, and released symbols."""
+"""Release of a table by unit: units of the rows, sensitive values, draws that stay the same, and released symbols."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def release_rows(
 
 
 def _number_values(book: UnitBook, outputs: Alphabet) -> tuple[UnitBook, Codes, Codes]:
-    """Return the book with the values that can be released, the value number of each symbol, and its inverse.
+    """Return the book with the values that can be released, each symbol's value number, and each value number's symbol.
 
     Both maps end with -1, so that the index -1 stands for no value in either.
     """
@@ -97,7 +97,7 @@ def _number_values(book: UnitBook, outputs: Alphabet) -> tuple[UnitBook, Codes, 
 def _partition_groups(
     book: UnitBook, units: Codes, source_symbols: Codes, drawn: NDArray[np.int32], earlier_symbols: Codes
 ) -> tuple[Codes, Vector]:
-    """Return the block of each unit, 0 if nothing new is released, and the rest of each group's error share."""
+    """Return the block of each unit, 0 if nothing new is released, and the part of each group's error share left."""
     counting, is_first = Counting(book.sizes[0], book.budget, book.least), len(book.sizes) == 1
     proof = book.confidence and Certificate.from_counts(counting, book.chosen, book.budget, book.confidence)
     sizes = np.bincount(book.group, minlength=len(book.sizes))
@@ -120,7 +120,7 @@ def _partition_groups(
 
 
 def _record_turn(book: UnitBook, units: Codes, blocks: Codes, printed: Codes, error_shares: Vector) -> UnitBook:
-    """Return the book with one released value for some units; a block that is a whole group stays the same group.
+    """Return the book after one more value of some units was released; a block that is a whole group stays a group.
 
     ``error_shares`` has the part of its error share that each group keeps. Of the rest, each new group gets a part in
     proportion to its design units, and absent units keep a part.
@@ -186,7 +186,7 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     is_known = unit_places >= 0
     mixed += int((book.secret[unit_places[is_known]] != unit_secrets[is_known]).sum())
     if mixed:
-        words = f"in this table or in earlier ones ({mixed} times); give each unit one value, such as ever ill or not"
+        words = f"in this table or in earlier ones ({mixed} times); give each unit one value, as in ill at any time"
         raise LedgerError(f"a unit has several sensitive values, {words}")
     if not book.releases:
         groups = unit_secrets, unit_secrets[is_design_unit(digests)]
@@ -197,14 +197,14 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
 
 
 def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes, NDArray[np.uint8]]:
-    """Number of each unit's sensitive value in the book, and the digests of all values; the first release sets them."""
+    """Return each unit's sensitive value as a number in the book, and the digests of all sensitive values."""
     digests = text_digests(book.key, [f"secret:{text}" for text in texts])
     if not book.releases:
         return secret, digests
     of_text = digest_numbers(book.secrets, digests)
     strange = int((of_text[secret] < 0).sum())
     if strange:
-        words = "had; replace this value by one of the first release, or begin a new ledger"
+        words = "had; replace it with a value of the first release, or begin a new ledger"
         raise LedgerError(f"{strange} units have a sensitive value that no unit of the first release {words}")
     return of_text[secret], book.secrets
 
@@ -225,13 +225,13 @@ def unit_digests(book: UnitBook, texts: Sequence[str]) -> NDArray[np.uint8]:
 
 
 def digest_numbers(book_digests: NDArray[np.uint8], digests: NDArray[np.uint8]) -> Codes:
-    """Position of each digest among the known ones; -1 if unknown."""
+    """Position of each digest among the digests of the book; -1 if absent."""
     number = {bytes(row): place for place, row in enumerate(book_digests)}
     return np.array([number.get(bytes(row), -1) for row in digests], np.intp)
 
 
 def row_texts(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], Codes]:
-    """Distinct rows of some columns as texts, equal for equal values of any type; and each row's text by position."""
+    """Return the distinct rows of some columns as texts, equal for equal values of any type, and each row's text."""
     levels, codes = [], []
     for name in names:
         values, column_codes = factorize(as_arrow(table[name], name), name)
@@ -242,13 +242,13 @@ def row_texts(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str]
 
 
 def _plain(values: Sequence[Any]) -> list[str | None]:
-    """Convert values to texts, which are the same for numbers and their digits; the last text stands for missing."""
+    """Convert values to texts, which are the same for numbers and their digits; a last None is for missing values."""
     whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
     return [*map(str, whole), None]
 
 
 def _rows_as_texts(levels: Sequence[list[str | None]], rows: NDArray[np.int32]) -> list[str]:
-    """Convert rows of codes to texts that differ for different rows."""
+    """Convert rows of codes to texts of their values; different rows have different texts."""
     return [json.dumps([level[code] for level, code in zip(levels, row, strict=True)]) for row in rows]
 
 
