@@ -1,4 +1,4 @@
-"""Driver of a release by tasks, which plans, merges, designs, checks, and moves the complete target into place.
+"""Release by tasks that workers run: planning, merging, design, checks, and moving the complete target into place.
 
 An engine provides one thing: a way to call a function on each of many tasks, anywhere and possibly more than once,
 and to merge the results.
@@ -56,7 +56,7 @@ class Mergeable(Protocol):
     """Result of a task that can be merged with other results."""
 
     def merge(self, outcome: Any, /) -> Any:
-        """Return the merged results, without changing either."""
+        """Return both results merged; neither result is changed."""
 
 
 Item = TypeVar("Item")
@@ -125,7 +125,7 @@ def release_by_tasks(
 
 @dataclass(frozen=True)
 class _FirstPassByTasks(TableCounter):
-    """First pass over a table in files whose rows workers count.
+    """First pass over the files of a table, in which workers count the rows.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class _FirstPassByTasks(TableCounter):
 
 
 def shared_noise_key(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
-    """Key of the noise for many workers, with which a retry on any worker draws the same rows."""
+    """Return the key of the noise for all workers; a repeated task draws the same rows with it on any worker."""
     key = hidden(key)
     return _shared_key(random_words(sanitizer.recipe().random_state if key is None else key)).for_workers()
 

@@ -48,7 +48,7 @@ _DEVIATIONS = 4
 
 
 def draw_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int = 1) -> Counts:
-    """Draw the number of rows of each output, for the given rows of each input, shape (n_y,).
+    """Draw the number of rows of each released symbol, given the number of rows of each input symbol, shape (n_y,).
 
     Inputs with a single output need no draw.
     """
@@ -331,7 +331,7 @@ def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[n
 
 
 def part_path(folder: Path, number: int) -> Path:
-    """Path of a part, whose name sorts like its number."""
+    """Path of the part with a given number; names of parts sort in the order of their numbers."""
     return folder / f"part-{number:05d}.parquet"
 
 

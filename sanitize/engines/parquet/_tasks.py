@@ -93,7 +93,7 @@ def list_tasks(source: ParquetSource, task_rows: int) -> list[Task]:
 
 
 def worker_source(source: ParquetSource) -> ParquetSource:
-    """Make the part of the source that all tasks share."""
+    """Return the source without its list of files, to send to workers with their tasks."""
     return replace(source, files=(), _stamps=())
 
 
@@ -117,7 +117,7 @@ def count_rows(source: ParquetSource, layout: Layout, task: Task, *, audits_orde
 
 
 def count_releases(source: ParquetSource, entries: tuple[Entry, ...], task: Task) -> Tally:
-    """Count the symbols of a task's rows for a ledger, of each of some releases and of all jointly."""
+    """Count the symbols of a task's rows for a ledger: for each of some releases, and for all of them jointly."""
     tally = Tally.from_rows(entries, task.slice(source), task.before)
     task.check(tally.singles[0].n)
     return tally

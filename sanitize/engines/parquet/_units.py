@@ -159,7 +159,7 @@ def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOr
 
 
 def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
-    """Footer of a file, which states whom the guarantee covers but has no figures, because they cover all releases."""
+    """Footer of a released file, which states whom the guarantee covers; figures are in the ledger's report only."""
     note = release_note(sanitizer.report_)
     text = {name: note[name] for name in ("sanitize", "format")} | {"mechanism": f"{note['mechanism']}, by unit"}
     whom = "the units of its ledger"

@@ -204,7 +204,7 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
                 raise pa.ArrowInvalid("some times are too far from 1970 to be read again")
         except (pa.ArrowException, ColumnError):
             message = (
-                f"column {name!r} is {array.type} and has values with no text form in CSV; release a .parquet file"
+                f"column {name!r} is {array.type} and has values with no text form in CSV; release to a .parquet file"
             )
             raise ColumnError(message, name) from None
         values = text

@@ -100,7 +100,7 @@ class Database:
             raise InvalidParameter("table must be a name, optionally with schema and catalog, as in schema.name")
 
     def counts(self, policy: Policy) -> str:
-        """Return a ``GROUP BY`` statement whose result `fit` takes, and which is as sensitive as the table.
+        """Return a ``GROUP BY`` statement that counts rows for `fit`; its result is as sensitive as the table.
 
         For a column with bins, the result has one value per bin, so that it contains no more than is counted.
 
@@ -212,7 +212,7 @@ class Database:
 
     @property
     def _prefix(self) -> str:
-        """Return a prefix for names of the statement's own queries, with which the table's name does not begin."""
+        """Return a prefix for the names of queries in a statement; the name of the table does not begin with it."""
         prefix = "sanitize_"
         while self.table.lower().startswith(prefix):
             prefix += "_"
@@ -225,7 +225,7 @@ class Database:
 
 
 def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey, row_id: str) -> Frame:
-    """Release a frame like a database does, with the same rows in the same order for the same key.
+    """Release a frame as a database does, with the same rows in the same order for the same key.
 
     Rows are sorted by a hash of their ids, and binned numbers are written as labels. See `Database.release`.
 
@@ -266,7 +266,7 @@ def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey,
 
 
 def sampling_steps(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArray[Any]]:
-    """Sampling stages as Walker's alias tables, and the released symbol of each state after the last one.
+    """Sampling stages as Walker's alias tables, and the released symbol of each state after the last stage.
 
     The first table has, for each state, its first bucket and the number of bits of a word that do not select the
     bucket. The second table has, for each bucket, the threshold of 62 bits below which a word draws the first output,
@@ -349,7 +349,7 @@ def sql_release(saved: SavedRelease | Designer, row_id: str) -> FittedRelease:
 
 
 def refuse_type(name: str, *, is_fit: bool) -> None:
-    """Refuse a column type whose text differs between databases."""
+    """Raise an error for a column of a type that databases write as different texts."""
     if not is_fit:
         raise InvalidParameter(
             f"column {name!r} must have numbers, text or booleans, because databases write dates and other types in "
@@ -417,7 +417,7 @@ class Coder:
         return codes
 
     def column(self, name: str) -> exp.Expression:
-        """Column qualified with the name of its table, without which SQLite reads an absent column as text."""
+        """Column with the name of its table, because SQLite reads the name of an absent column alone as text."""
         return exp.column(name, "t", quoted=True)
 
     def interval(self, name: str, starts: Sequence[Any], missing: int) -> exp.Expression:
