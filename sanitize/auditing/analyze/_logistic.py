@@ -1,4 +1,4 @@
-"""Logistic regression by corrected scores, which are unbiased estimates of the population's likelihood equations."""
+"""Logistic regression with corrected scores, which are unbiased estimates of the population's likelihood equations."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class _Regression:
 
 
 def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Return the values of a column in order, and the position of each cell's or row's value, -1 where missing."""
+    """Return the values of a column in order, and the position of the value of each cell or row; -1 if missing."""
     if name in hidden.columns:
         level, codes = hidden.level(name)
     else:

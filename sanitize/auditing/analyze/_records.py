@@ -50,7 +50,7 @@ class Hidden:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
+        """Names of the columns that went through the channel."""
         return () if self.cells is None else self.cells.columns
 
     def level(self, column: str) -> tuple[pa.Array, NDArray[np.int32]]:
@@ -60,12 +60,12 @@ class Hidden:
         return self.cells.levels[place], self.cells.codes[:, place]
 
     def label(self, group: int) -> str:
-        """Name of a group: the name of its only cell, or the names of its first cells in braces."""
+        """Name of a group of cells: the name of its only cell, or the names of its first cells in braces."""
         members = np.flatnonzero(self.groups == group)
         return "" if self.cells is None else group_label(self.cells, members, len(members))
 
     def labels(self) -> list[str]:
-        """Name of each group."""
+        """Name of each group of cells."""
         return list(map(self.label, range(self.scores.shape[1])))
 
     def require_apart(self, what: str) -> None:

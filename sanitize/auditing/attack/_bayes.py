@@ -70,7 +70,7 @@ class BayesAttack(Told):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for the owner of the table."""
+        """Return the result as plain values, for the owner of the table."""
         names = ("accuracy", "prior_accuracy", "advantage", "log_loss", "prior_log_loss", "information")
         values: dict[str, Any] = {"attack": "bayes", "columns": list(self.columns)}
         values |= {name: getattr(self, name) for name in names} | {"summary": list(self.summary)}

@@ -89,7 +89,7 @@ class Comparison(Told):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for the owner of the table."""
+        """Return the result as plain values, for the owner of the table."""
         return spell_infinities({"attack": "check", **vars(self), "ok": self.ok, "summary": list(self.summary)})
 
 

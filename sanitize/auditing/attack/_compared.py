@@ -272,7 +272,7 @@ def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequen
 
 
 def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
-    """Return the sensitive symbol of each row of the three tables, with rare symbols pooled, and their number.
+    """Return the sensitive symbol of each row of the three tables, with rare symbols pooled, and the number of symbols.
 
     People in the data and outside it are counted together, so that the pooling does not reveal who is in the data.
     """
@@ -301,7 +301,7 @@ def numeric_values(values: Any, name: str) -> Vector | None:
 
 
 def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
-    """Mask of the values that each label includes, shape (n_labels, 1 + n_values), with missing first.
+    """Mask of the values that each label includes, shape (n_labels, 1 + n_values); the first is the missing value.
 
     A label that is not understood includes no value. The result is None if there are too many labels and values.
     """

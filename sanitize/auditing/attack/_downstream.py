@@ -95,7 +95,7 @@ class Downstream(Told):
 
     @property
     def ignores_rows(self) -> bool:
-        """True if released rows are known to carry no measurable information about the people they replace."""
+        """True if released rows are known to contain no measurable information about the people they replace."""
         return self.own_interval is not None and self.own_interval[0] <= 0.5
 
     @property
@@ -378,7 +378,7 @@ def _encode_table(table: Mapping[str, Any], encoders: list[_Levels], *, printed:
 
 
 def _areas(distribution: Vector, y: NDArray[np.int32]) -> Vector:
-    """Return one term per row, whose mean is the AUC and whose deviation over √n is its standard error [DDC].
+    """Return one term per row: the mean of the terms is the AUC, and their deviation over √n its standard error [DDC].
 
     A term is the sum, over answers c, of the share of c times AUC_c + (V - AUC_c) n / n_c. For a row with c, V is the
     share of rows without c that the model ranks below; for a row without c, it is the share of rows with c above.

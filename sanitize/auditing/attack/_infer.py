@@ -294,7 +294,7 @@ class InferenceAttack(Told):
         return "\n".join([*self.summary, *groups])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for the owner of the table."""
+        """Return the result as plain values, for the owner of the table."""
         values = vars(self) | {"groups": [vars(group) | {"symbol": i} for i, group in enumerate(self.groups)]}
         values |= {"attack": "infer", "information": self.information, "summary": list(self.summary)}
         return spell_infinities(values)

@@ -75,7 +75,7 @@ class LinkAttack(Told):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for the owner of the table."""
+        """Return the result as plain values, for the owner of the table."""
         values = vars(self) | {"before": vars(self.before), "after": vars(self.after)}
         return spell_infinities({"attack": "link", **values, "summary": list(self.summary)})
 

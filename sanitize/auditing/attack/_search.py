@@ -63,7 +63,7 @@ class Neighbours:
 
 
 class Search:
-    """Index for searches: distinct released rows in random order, frequent rows early, and the columns to search by.
+    """Index for searches: the distinct released rows, and the columns by which rows are compared.
 
     Attributes
     ----------

@@ -70,7 +70,7 @@ def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
     form = (
         "written again its rows give the same bytes, so the file holds nothing else"
         if same
-        else "its rows, written again, give other bytes: it carries more than rows, or another version wrote it; hand "
+        else "its rows, written again, give other bytes: it contains more than rows, or another version wrote it; hand "
         "out what verify --rewrite FILE writes"
     )
     return [Check("summary", not fault, fault or "a summary at most, and it is true"), Check("form", same, form)]

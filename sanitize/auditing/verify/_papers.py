@@ -136,7 +136,7 @@ def _hexadecimal(file: Path) -> str:
 
 
 def read_json(path: Path, what: str) -> Any:
-    """Read a paper of a release that is a JSON file.
+    """Return the content of a paper that is a JSON file.
 
     Raises
     ------

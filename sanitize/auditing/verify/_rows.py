@@ -167,7 +167,7 @@ def _possible(
     unknown: int,
     left: int,
 ) -> Check:
-    """Check that original rows can lead to all released symbols, and that groups that no row leaves keep their size."""
+    """Check that original rows can lead to all released symbols, and that rows stay in their groups of symbols."""
     inputs, outputs = groups
     unreached = int(y_counts[outputs < 0].sum())
     n_groups = int(max(inputs.max(), outputs.max())) + 1
@@ -231,7 +231,7 @@ def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[],
 
 
 def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float) -> NDArray[np.float64]:
-    """Log of Bennett's bound on the tails of a sum of independent terms of mean 0 and size at most 1."""
+    """Logarithm of Bennett's bound on both tails of a sum of independent terms with mean 0 and size at most 1."""
     t = np.maximum(np.abs(np.asarray(deviation, np.float64)) - 1e-6, 0)  # allowance for rounding
     v = np.maximum(np.asarray(variance, np.float64), 1e-12)
     u = t / v

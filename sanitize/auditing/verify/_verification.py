@@ -99,7 +99,7 @@ class Verification(Declared, frozen=True):
         return "\n".join([f"{verdict} ({how})", *claim, *lines])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return the verification as plain values, for JSON."""
         return {**_SCHEMA, "ok": self.ok, **to_builtin(self), "checks": [to_builtin(check) for check in self.checks]}
 
     def to_json(self) -> str:

@@ -325,7 +325,7 @@ def _check_without_receipt(
                 pairs = ((batch, column) for batch in release_batches(table, typed, release) for column in columns)
                 strange = [c.name for batch, c in pairs if not c.may_print(as_arrow(batch[c.name], c.name))]
             # The frequencies of a model's rows are not known, so only their values are checked.
-            fault = f"column {strange[0]!r} holds values that its model cannot write" if strange else ""
+            fault = f"column {strange[0]!r} contains values that its model cannot write" if strange else ""
             good = "only values that the model can write; rows of a model cannot be traced"
             checks.append(Check("support", not fault, fault or good))
         elif all(check.ok for check in checks if check.name in ("columns", "rows")):

@@ -31,7 +31,7 @@ class SinglingOut(Attack):
     outsiders = "{} fit exactly one person outside it"
 
     def score(self, scene: Scene) -> Vector:
-        """Return n times the share of the combinations of one released row that only this target has.
+        """Return, for each target, n times the share of combinations with one released row that only this target has.
 
         The factor n is the number of targets in the data, so that the mean over these targets is a share.
 
