@@ -69,7 +69,7 @@ def check_dossier(args: argparse.Namespace) -> None:
         words = "a dossier is about a released file and its policy"
         args.parser.error(f"--dossier also needs {', '.join(absent)}: {words}")
     if args.json or args.output is not None:
-        args.parser.error("--dossier writes files of its own; show the report in another run")
+        args.parser.error("--dossier writes its own files; leave out --json and -o, and show the report in another run")
     if args.dossier.suffix not in (".html", ".md"):
         args.parser.error(f"--dossier takes a name ending in .html or .md, got {str(args.dossier)[-40:]!r}")
     if args.input == STREAM:

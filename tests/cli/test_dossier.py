@@ -319,7 +319,7 @@ def test_a_run_that_fails_late_leaves_nothing(place, run, monkeypatch):
         (["--released", "out.parquet"], "--released needs --dossier"),
         (["-p", "policy.toml"], "-p needs --dossier"),
         (["--dossier", "d.pdf", *ASKED], "ending in .html or .md"),
-        (["--dossier", "d.md", *ASKED, "--json"], "--dossier writes files of its own"),
+        (["--dossier", "d.md", *ASKED, "--json"], "--dossier writes its own files"),
     ],
 )
 def test_2_half_a_dossier(argv, words, place, run):
