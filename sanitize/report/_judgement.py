@@ -132,7 +132,7 @@ class AttackResult:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """Verdict on one claim: on the promise of the release, or on membership, which it does not promise to hide.
+    """Verdict on one claim: on the promise of the release, or on membership, which the release does not hide.
 
     Attributes
     ----------
