@@ -1,4 +1,4 @@
-"""Tools for a finished release: attacks on it, verification of it, and analyses that correct for its noise."""
+"""Tools for a finished release: attacks, verification, and analyses that correct for its noise."""
 
 import lazy_loader
 

@@ -142,7 +142,7 @@ class Column:
 
     @property
     def usual(self) -> list[Codes]:
-        """Codes of the three tables, with each released interval or set replaced by its most frequent value."""
+        """Codes of the three tables, with each released interval or set replaced with its most frequent value."""
         if self.fits is None or self.labels is None:
             return self.codes
         counts = np.bincount(np.concatenate(self.codes[PEOPLE:]), minlength=self.fits.shape[1])[: self.fits.shape[1]]

@@ -1,4 +1,4 @@
-"""Test of differences between people in the data and outside it, for all attacks at once, by permuting the labels.
+"""Permutation test of differences between people in the data and people outside it, for all attacks at once.
 
 If the release does not depend on who is in the data, the labels of the targets are exchangeable. Then the largest of
 all studentized differences is equally likely to be that of any permutation of the labels, whatever the attacks compute

@@ -182,7 +182,7 @@ class LinearReconstruction(KnownColumns):
     question = "Do released counts, taken together, reveal the sensitive value of each row?"
 
     def score(self, scene: Scene) -> Vector | None:
-        """Return each target's chance of being ranked right by the most frequent secret; None without a ranking.
+        """Return each target's chance of being ranked right by the most frequent sensitive value; None if not possible.
 
         The adversary knows the public columns of all people. She looks for secrets s such that the counts A s that they
         imply agree with the counts of the release.
