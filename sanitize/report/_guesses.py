@@ -19,7 +19,7 @@ _FEWEST_ROWS, _MOST_CELLS, _MOST_ROWS = 100, 1 << 20, 2_000_000
 
 
 def guesses_section(joint: JointDistribution, channel: Channel) -> Section | None:
-    """Section of a report on an adversary's guesses before and after; None if rows are too few or too many."""
+    """Section of a report on an adversary's guesses before and after; None for too few rows or too much work."""
     n = joint.n or 0
     most = joint.pmf.shape[0] * max(joint.pmf.shape[1], ReducedChannel.from_channel(channel).most_symbols)
     # This needs real rows, not a distribution that was stated, smoothed or weighted.

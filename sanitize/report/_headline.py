@@ -157,7 +157,7 @@ def headline(document: dict[str, Any]) -> str:
 
 
 def synthetic(document: dict[str, Any]) -> bool:
-    """Return whether all rows are drawn from one private model, to which the limit does not apply."""
+    """Return whether all rows are drawn from one model of noisy counts, to which the limit does not apply."""
     return document["verdict"]["state"] == "source" and SYNTHETIC in [part["title"] for part in document["sections"]]
 
 

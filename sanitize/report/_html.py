@@ -33,7 +33,7 @@ N_CELLS_OF_A_WARNING = 600
 
 
 def make_page(document: dict[str, Any], *, whole: bool = True) -> str:
-    """Render a document as a page, or as a notebook fragment whose style affects nothing outside."""
+    """Render a document as a page, or as a notebook fragment with a style that affects the fragment only."""
     column_lines = document.get("kept", ())
     is_measured = any(column["after"] is not None for column in column_lines)
     return render_template(

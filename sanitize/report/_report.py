@@ -321,7 +321,7 @@ class LeakageReport(ReportViews):
         raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
 
     def with_key(self) -> LeakageReport:
-        """Return the report of a release whose noise came from a key, even if the sanitizer has a seed."""
+        """Return the report without the warning about a seed, for a release with noise from a key."""
         warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
         return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
@@ -417,8 +417,9 @@ class LeakageReport(ReportViews):
 
     def _no_second_look(self) -> None:
         if self.facts.promise is not None:
-            words = "curves and findings are computed without noise; leave them out of it, and do not hand them out"
-            raise InvalidParameter(f"this report is under {self.facts.promise}, but {words}")
+            words = "curves and findings are computed without noise"
+            advice = "leave them out of the report, and do not hand them out"
+            raise InvalidParameter(f"this report is under {self.facts.promise}, but {words}; {advice}")
 
     def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
         """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""

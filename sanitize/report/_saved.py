@@ -275,7 +275,7 @@ def _refuse(wrong: object, words: str) -> None:
 
 
 def _check_sense(document: dict[str, Any]) -> None:
-    """Refuse a report whose parts contradict each other."""
+    """Raise an error if parts of a report contradict each other."""
     verdict, columns = document["verdict"], document["columns"]
     budget = verdict["budget"]
     # A user's budget class has its own words, and limits by value name no values in the public report.

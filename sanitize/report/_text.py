@@ -96,7 +96,7 @@ def _judgement_lines(judgement: dict[str, Any] | None) -> list[str]:
 
 
 def _shorten(lines: list[str], room: int, more: str) -> list[str]:
-    """Cut lines to the available room, with a last line that says where the others are; empty if there is no room."""
+    """Cut lines to the available room, with a last line that says where to find the other lines; empty without room."""
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"{more}: see to_html() or to_json()"] if room > 0 else []
