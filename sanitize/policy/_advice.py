@@ -117,7 +117,7 @@ class Drafts:
 
     @property
     def has_curves(self) -> bool:
-        """True if other budgets are tried, which takes too long for some classes, joint releases and responses."""
+        """True if other budgets are tried, too; this takes too long for some classes, joint releases and responses."""
         is_long = self.mechanism == CLASSES or is_joint(self.policy)
         return self._is_quick(self.mechanism) and not (is_long and (self.report.n_rows or 0) > _ROWS_TO_TRY)
 
@@ -443,7 +443,7 @@ def resolve_auto(policy: Policy, report: LeakageReport) -> Policy:
 
 
 def _rescues(policy: Policy, columns: Mapping[str, Any]) -> Iterator[_Change]:
-    """Yield changes of a policy whose release keeps almost nothing, least costly first."""
+    """Yield changes, least costly first, to a policy that keeps almost no information."""
     surveys = {name: ColumnSurvey.from_column(name, column) for name, column in columns.items()}
     yield from _joins(policy, columns, surveys)
     channel, classes = policy.channels[0], list[_Change]()

@@ -1,4 +1,4 @@
-"""Reader of release policies by their declaration, whose errors name the key, the expected value, and the remedy.
+"""Reader of release policies, with errors that name the key, the expected value, and the remedy.
 
 A policy contains no data, so errors may quote its words and numbers.
 """
