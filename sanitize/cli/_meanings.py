@@ -102,7 +102,7 @@ class Traits:
 
 
 def _count_matches(texts: Any, codes: Any, pattern: str) -> int:
-    """Count the rows whose text, given by its position, matches a pattern."""
+    """Count the rows with a text that matches a pattern; ``codes`` has the position of each row's text."""
     return int(pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)[codes].sum())
 
 

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Run a command, whose outputs become visible together if it succeeds."""
+    """Run a command; its outputs become visible together if the command succeeds."""
     args.outputs = args.wrote = None
     try:
         with outputs() as args.outputs:
