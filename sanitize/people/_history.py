@@ -80,7 +80,7 @@ class Owners:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """Column whose state depends on the kind of the owner, the previous row, and another column of the same row.
+    """Model of a column: its state depends on the kind of the owner, the previous row, and another column of the row.
 
     The weights of these three are multiplied. A state is a group of values.
     """
@@ -168,7 +168,7 @@ class HistoryModel:
         return cls(tuple(columns))
 
     def tilt(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Self:
-        """Return the model with weights adjusted so that transitions in generated rows match those of the table.
+        """Return the model with weights adjusted so that generated rows have the same transitions as the table.
 
         The adjustment is needed because features of generated owners differ a little from those in the table.
 
