@@ -102,7 +102,7 @@ class Ledger:
         return len(Book.read(self.path).entries)
 
     def check(self, rows: Any, sanitizer: Designer) -> LeakageReport:
-        """Measure the joint leakage of a release and all recorded releases, without recording it.
+        """Measure the joint leakage of a release and all recorded releases, without recording the release.
 
         Parameters
         ----------

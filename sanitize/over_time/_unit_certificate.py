@@ -1,4 +1,4 @@
-"""Certificate that groups of units are within the budget in the population, by units that did not choose the groups.
+"""Certificate that groups are within the budget in the population, tested on units that did not choose the groups.
 
 A fifth of the units, the design units, choose the channel and the blocks into which a group is to be split; they are
 selected by their keyed digests. The other units decide whether the group is split: exact intervals of the shares of

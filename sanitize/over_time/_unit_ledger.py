@@ -168,7 +168,7 @@ class UnitLedger:
         return unit_groups[number]
 
     def check(self, rows: Any, sanitizer: Designer) -> UnitReport:
-        """Report on all releases after one more release, without recording it.
+        """Return the report on all releases and one more release, without recording the new release.
 
         Parameters
         ----------

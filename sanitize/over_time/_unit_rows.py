@@ -186,7 +186,7 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     is_known = unit_places >= 0
     mixed += int((book.secret[unit_places[is_known]] != unit_secrets[is_known]).sum())
     if mixed:
-        words = f"in this table or in earlier ones ({mixed} times); give each unit one value, as in ill at any time"
+        words = f"in this table or in earlier ones ({mixed} times); give each unit one value in all tables"
         raise LedgerError(f"a unit has several sensitive values, {words}")
     if not book.releases:
         groups = unit_secrets, unit_secrets[is_design_unit(digests)]
