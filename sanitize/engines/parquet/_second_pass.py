@@ -162,7 +162,7 @@ class Block:
     own: Mapping[str, pa.Array] = field(default_factory=dict)
 
     def cut(self, start: int, end: int) -> Block:
-        """Return a block with some of the rows."""
+        """Return the rows of the block from ``start`` to before ``end``."""
         own = {name: column[start:end] for name, column in self.own.items()}
         return Block(self.codes[start:end], self.words, self.start + start, own)
 

@@ -168,7 +168,7 @@ def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
 
 @dataclass(eq=False)
 class _DrawnPass(SecondPass):
-    """Second pass over rows whose symbols are drawn already."""
+    """Second pass over rows with symbols that were drawn before."""
 
     codes: NDArray[np.int32]
 

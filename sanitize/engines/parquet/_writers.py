@@ -148,7 +148,7 @@ class CsvWriter:
         self._stream.write(header)
 
     def encode(self, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
-        """Return the rows unchanged, because their text, which is made while writing, would take more memory."""
+        """Return the rows unchanged; their text is made only while writing, because it takes more memory."""
         return columns
 
     def write(self, columns: Mapping[str, pa.Array]) -> None:

@@ -363,7 +363,7 @@ def decode_outputs(bound: FittedRelease) -> dict[str, pa.Array]:
 
 
 def policy_columns(policy: Policy) -> tuple[str, ...]:
-    """Columns whose combinations are counted for a policy.
+    """Columns to count for a policy, by their combinations of values.
 
     Raises
     ------
