@@ -75,7 +75,8 @@ def test_under_a_confidence_a_fifth_of_the_units_choose_and_the_others_prove(tmp
         # Means and dates of units are nearly all different, and name nobody.
         units = units_of(ledger, n_classes=5)
         released = units.fit(tables).release()
-        assert len(released["patients"]) == len(tables["patients"])
+        # The ledger draws its key anew, and with some keys nothing more may be released of a few units.
+        assert 0.95 * len(tables["patients"]) < len(released["patients"]) <= len(tables["patients"])
     report = ledger.report()
     assert report.ok
     assert report.n_groups > 5
