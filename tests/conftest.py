@@ -63,7 +63,8 @@ def pytest_collectreport(report):
 def pytest_sessionfinish(session):
     """Keep what was skipped for a later run with ``--skipped``; of workers, whoever started them does it."""
     config = session.config
-    if not (hasattr(config, "workerinput") or config.option.skipped or config.option.collectonly):
+    keeps = hasattr(config, "cache") and not hasattr(config, "workerinput")
+    if keeps and not (config.option.skipped or config.option.collectonly):
         config.cache.set("sanitize/skipped", sorted(_SKIPPED))
 
 

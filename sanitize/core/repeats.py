@@ -66,7 +66,7 @@ def repeated_information(joint: JointDistribution, channel: Channel, n_releases:
     """
     check_number("n_releases", n_releases, "be at least 1", lambda k: k >= 1)
     if not math.isinf(n_releases):
-        whole_number("n_releases", int(n_releases), 1, _NEVER)
+        whole_number("n_releases", n_releases, 1, _NEVER)
     return _Repeats.from_channel(joint, channel).information(n_releases)
 
 
