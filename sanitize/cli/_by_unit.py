@@ -97,5 +97,5 @@ def refuse_by_unit(policy: Policy) -> None:
     if policy.tables:
         raise PolicyError("tables of units have no receipt yet, so verify has nothing to compare them with", "table")
     if policy.unit is not None:
-        words = "and verify cannot repeat it; the ledger shows how much was revealed"
-        raise PolicyError(f"a release by unit depends on the earlier releases of its units, {words}", "columns.unit")
+        words = "because it depends on the earlier releases of its units; the ledger shows how much was revealed"
+        raise PolicyError(f"verify cannot repeat a release by unit, {words}", "columns.unit")

@@ -67,8 +67,9 @@ def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
     """Refuse private papers in a public dossier, because their digests could identify the table."""
     if saved.to_dict()["audience"] != "public":
         command = f"sanitize report {Path(args.input).name} --audience public -o public.json"
-        words = "because its digest reveals the last row to anyone who knows all others: name a public report"
-        raise InvalidParameter(f"a public dossier cannot name the owner's report, {words} ({command})")
+        words = "because the digest of that report reveals the last row to anyone who knows all others"
+        remedy = f"name a public report, which '{command}' writes"
+        raise InvalidParameter(f"a public dossier cannot name the owner's report, {words}; {remedy}")
     if args.channel is not None:
         raise InvalidParameter(
             "a public dossier cannot name the channel, which was computed from the table; leave --channel out"

@@ -124,7 +124,7 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
 
 @contextlib.contextmanager
 def open_input(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STORED) -> Iterator[SourceLike]:
-    """Open the input; with a named policy, check that it lists all columns."""
+    """Open the input; if a policy is given, check that the policy lists all columns of the input."""
     if policy.tables:
         raise InvalidParameter("this policy has tables of units; measure them with `sanitize release --dry-run`")
     source = attach_description(sys.stdin.buffer if args.input == STREAM else args.input, policy.description)

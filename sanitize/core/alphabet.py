@@ -125,7 +125,7 @@ class Alphabet:
                 rank = look_up(values, level)
                 if (rank == UNSEEN).any():
                     raise ColumnError(
-                        f"column {name!r} contains a value that is not in its declared order; add the value to it",
+                        f"column {name!r} contains a value that is not in its declared order; add it to that order",
                         name,
                     )
             else:

@@ -115,7 +115,7 @@ class UnitReport:
 
     @property
     def more_releases(self) -> float:
-        """Number of releases until groups cannot be split further, at the mean pace so far; inf without any split."""
+        """Number of further releases until no group can be split, at the mean pace so far; inf if none was split."""
         if not self.releases:
             return math.inf
         paid = math.log(max(self.releases[0].n_units / self.min_units, 1.0)) - self.room

@@ -278,7 +278,7 @@ class UnitRelease:
 
     @cached_property
     def report_(self) -> LeakageReport:
-        """Report of the release, or of the fit before a release; with a ledger, it covers earlier releases."""
+        """Report of the release or, before any release, of the fit; with a ledger, it also covers earlier releases."""
         history = None if self.ledger is None else self.ledger.check(self._told, self._designer)
         return self._make_report([], history)
 

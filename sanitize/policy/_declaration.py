@@ -380,7 +380,7 @@ def _check_several(channels: list[Any]) -> None:
         where = f"channel[{i}]"
         _need(channel, where, name='name = "home"', public='public = ["age", "town"]')
         if channel.mechanism == AUTO:
-            raise invalid_key(f"{where}.mechanism", "must be named: auto works with a single [channel] only")
+            raise invalid_key(f"{where}.mechanism", "must name a mechanism: auto works only with a single [channel]")
         if channel.name in [earlier.name for earlier in channels[:i]]:
             raise invalid_key(f"{where}.name", f"{channel.name!r} is taken; give each channel its own name")
         if channel.budget is not UNSET:

@@ -286,7 +286,7 @@ def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Chan
         members = np.unique(pool, return_index=True)[1]
         if Channel((channel.stages[0],)) != Channel((channel.stages[0].take(members).take(pool),)):
             raise InvalidChannel(
-                "the channel releases rare values that min_count pools; give a channel with the same min_count"
+                "the channel releases rare values that min_count pools; give a channel designed with this min_count"
             )
     # A joint release may write tuples of its columns' values that no row has.
     inputs, outputs = channel.inputs, channel.outputs

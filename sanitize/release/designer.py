@@ -230,7 +230,7 @@ def check_designer(sanitizer: object, what: str) -> None:
 
 
 def refuse_noisy(sanitizer: object, instead: str) -> None:
-    """Refuse an estimator with ``secret_dp`` or ``record_dp`` if its table would be read without noise."""
+    """Refuse an estimator with ``secret_dp`` or ``record_dp`` where its table would be read again without noise."""
     fitted = getattr(sanitizer, "report_", None)  # parameters of the fit, which may have been changed since
     recipe = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
     promise = getattr(recipe, "promise", None)

@@ -345,7 +345,7 @@ class Recipe(ABC):
         return Layout(sensitive, public, bins, self.missing, keep)
 
     def sensitive_names(self, table: TableSource) -> tuple[str, ...]:
-        """Names of the sensitive columns, in the table or passed separately; refuse a lack of them if needed."""
+        """Return the names of the sensitive columns; raise an error if the recipe needs some and none is named."""
         if table.sensitive_features is not None and self.sensitive is not None:
             raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
         names = tuple(table.features) or select("sensitive", self.sensitive, table.head)

@@ -131,7 +131,7 @@ def test_a_file_below_a_folder_that_may_not_be_entered_is_said_to_be_there(name,
     assert (code, out) == (FILES[name][0], ""), err
     assert_one_line(err)
     assert any(
-        words in err for words in ("may not be entered", "Permission denied", "may not be read", "is not writable")
+        words in err for words in ("may not be entered", "Permission denied", "cannot be read", "is not writable")
     ), err
 
 

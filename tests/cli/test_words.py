@@ -35,9 +35,14 @@ REST = 'drop = ["age", "name"]'
 CASES = {
     "settings that exclude one another": ("", REST, "confidence = 0.9\nsmoothing = 1.0", "leave one of them out"),
     "a kept column": ("", 'keep = ["age"]\ndrop = ["name"]', "confidence = 0.9", "leave confidence out"),
-    "text with bins of numbers": ("", REST, "bins = { town = [0, 1] }", "cannot be binned"),
+    "text with bins of numbers": ("", REST, "bins = { town = [0, 1] }", "bins cannot have numbers"),
     "text with bins of dates": ("", REST, 'bins = { town = "year" }', "not a date"),
-    "classes with bins": ("", REST, 'mechanism = "latent-classes"\nbins = { town = [0, 1] }', "cannot be binned"),
+    "classes with bins": (
+        "",
+        REST,
+        'mechanism = "latent-classes"\nbins = { town = [0, 1] }',
+        "bins cannot have numbers",
+    ),
     "an order that tells": ('rows = "sorted"', REST, "", "rows must be one of"),
 }
 

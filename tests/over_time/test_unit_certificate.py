@@ -251,7 +251,7 @@ def test_what_a_ledger_with_confidence_says_and_refuses(tmp_path):
         UnitLedger(tmp_path / "u", confidence=0.95)
     with pytest.raises(InvalidParameter, match="confidence must lie between 0 and 1"):
         UnitLedger(tmp_path / "v", BUDGET, unit="who", confidence=1.0)
-    with pytest.raises(InvalidBudget, match="confidence= takes a LiftBudget"):
+    with pytest.raises(InvalidBudget, match="with confidence=, the budget must be a LiftBudget"):
         UnitLedger(tmp_path / "v", sz.core.budgets.L1LiftBudget(lower=0.2, upper=0.2), unit="who", confidence=0.9)
     few = UnitLedger(tmp_path / "w", BUDGET, unit="who", confidence=0.9)
     people = table["who"].unique()

@@ -75,7 +75,7 @@ def mean(
     """
     within = () if by is None else check_columns(by, "by")
     if column in within:
-        raise InvalidParameter(f"by must not name {column!r}, the column to average")
+        raise InvalidParameter(f"by= must not name {column!r}, the column to average")
     rows, hidden, plain_columns, confidence = open_release(released, channel, (*within, column), confidence)
     plain_labels, codes = plain_cells(rows, tuple(name for name in plain_columns if name != column))
     labels, cells = _cells(hidden, column)

@@ -346,7 +346,7 @@ def _is_in_interval(text: str, numbers: Vector, values: Any, name: str) -> Mask:
 
 
 def _number(text: str | None, otherwise: float, values: Any, name: str) -> float:
-    """Parse a number or date; return ``otherwise`` for no text, and NaN, which lies in no interval, for other text."""
+    """Parse a number or date; return ``otherwise`` if there is no text, and NaN if the text is neither."""
     if not text:
         return otherwise
     try:

@@ -157,7 +157,7 @@ def min_lift_from_chi2_inverse(bound: float, share: float) -> Bound:
 
 
 def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bound:
-    """Lower min-lift bound x from the α-lift-inverse: P x**-α + (1-P)((1-P)/(1-Px))**α = bound**α [ZDS Prop. 6.3].
+    """Lower bound x on the min-lift, which solves P x**-α + (1-P)((1-P)/(1-Px))**α = bound**α [ZDS Prop. 6.3].
 
     The result sharpens the printed bound P**(1/α)/bound on the min-lift, which is true and loose.
 

@@ -42,7 +42,7 @@ class Bound:
 
     @property
     def verdict(self) -> Literal["tight", "loose", "false"]:
-        """Verdict on the published bound for the given parameters; ``false`` if some distribution exceeds it."""
+        """Verdict on the published bound for the given parameters; ``false`` if some distribution violates it."""
         if self.tight == self.printed or math.isclose(self.tight, self.printed, rel_tol=SAME):
             return "tight"
         holds = self.printed > self.tight if self.side == "upper" else self.printed < self.tight

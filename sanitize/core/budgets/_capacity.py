@@ -193,7 +193,7 @@ class MeanBudget(LiftwiseBudget):
 
     @abstractmethod
     def slope(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Slopes at columns of lifts, shape (n_s, k), of linear functions that the convex function is never below."""
+        """Subgradients of the convex function at each column of lifts, shape (n_s, k)."""
 
     def excess(self, released: JointDistribution) -> Vector:
         """Excess of the mean over the budget, shape (n_y,): one figure for the release, repeated for each symbol."""

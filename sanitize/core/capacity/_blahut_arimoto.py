@@ -1,4 +1,4 @@
-"""Capacity of a finite channel: a few multiplicative steps, then Newton's method on the relevant inputs.
+"""Computation of a finite channel's capacity by multiplicative steps, then Newton's method on the relevant inputs.
 
 With q = pW and D(x) = KL(W_x || q), every input distribution p brackets the capacity: the mean of D under p is I(p),
 and I(p) <= C <= max_x D(x). Blahut and Arimoto's update p <- p e^D needs thousands of passes to close that gap. Here

@@ -51,7 +51,7 @@ class PartStage(Stage):
 
     @cached_property
     def _entries(self) -> Positions:
-        """Entries of the kernel sorted by input and output."""
+        """Look-up of the kernel's entries by input and output."""
         inputs = np.repeat(np.arange(self.kernel.n_inputs), np.diff(self.kernel.indptr))
         keys = inputs * self.kernel.n_outputs + self.kernel.indices
         return Positions(keys, self.kernel.n_inputs * self.kernel.n_outputs)

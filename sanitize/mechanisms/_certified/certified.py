@@ -158,7 +158,8 @@ def as_lift_budget(budget: Budget) -> LiftBudget:
     if isinstance(budget, LDPBudget):
         return LiftBudget.from_ldp(budget.eps)
     if not isinstance(budget, LiftBudget):
-        raise InvalidBudget(f"confidence= takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}")
+        got = type(budget).__name__
+        raise InvalidBudget(f"with confidence=, the budget must be a LiftBudget, an LDPBudget or a number, got {got}")
     return budget
 
 

@@ -199,7 +199,7 @@ class RobustCone:
                 yield np.where(is_other, prior, 0.0), np.where(is_secret, prior - 1, 0.0)
 
     def _rows(self, low: Vector, high: Vector, least: float, box: tuple[Vector, Vector] | None = None) -> Vector:
-        """Return the constraints, as rows of weights of (high, low), that columns violate by more than ``least``."""
+        """Return the constraints that columns violate by more than ``least``, as rows of weights of (high, low)."""
         row_blocks = [np.zeros((0, 2 * len(low)))]
         for weights in self.weights(low, high, box):
             rows = np.concatenate(weights).T

@@ -359,7 +359,7 @@ def _bound_by_looser_budgets(problem: Problem, parts: list[Block], best: RandomR
 
 
 def tighter(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
-    """Yield tighter budgets that rounding allows, nearest first; channels within these are within the budget."""
+    """Yield tighter budgets that double precision can resolve, the nearest to this budget first."""
     for part in _TIGHTER:
         tight_budget = _scale_budget(budget, part, 0.0, LOOSEST)
         if tight_budget != budget and least_side(budget) and (least_side(tight_budget) >= EQUALITY or part == 0):

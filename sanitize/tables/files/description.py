@@ -66,7 +66,7 @@ class TableDescription:
             )
         if isinstance(self.missing, str) or not all(isinstance(mark, str) for mark in self.missing or ()):
             raise InvalidParameter(
-                f'missing must be a list of texts, such as ["NA", "."], got {short_repr(self.missing)}'
+                f'missing must be a list of strings, such as ["NA", "."], got {short_repr(self.missing)}'
             )
         object.__setattr__(self, "missing", None if self.missing is None else tuple(self.missing))
         for name, allowed in (("decimal", DECIMALS), ("thousands", THOUSANDS)):

@@ -1,4 +1,4 @@
-"""Opening of tables by file type, and targets of releases."""
+"""Functions that open tables by file type, and the targets that releases are written to."""
 
 from __future__ import annotations
 

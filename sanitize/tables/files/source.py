@@ -340,7 +340,7 @@ def reading(name: str) -> Iterator[None]:
     except SanitizeError:
         raise
     except PermissionError:
-        raise SourceError(f"{name} may not be read; check its permissions") from None
+        raise SourceError(f"{name} cannot be read for lack of permission; check its permissions") from None
     except (pa.ArrowMemoryError, MemoryError):
         raise SourceError(f"{name} needs more memory than is available; split it into smaller files") from None
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, *_UNPACKING) as error:

@@ -175,7 +175,7 @@ def conditional_dependence(distribution: ArrayLike) -> float:
 
 
 def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
-    """Check a distribution of S and (named) columns, and normalise it to sum 1."""
+    """Check a joint distribution of S and columns, which ``axes`` may name, and scale it to sum to 1."""
     tensor = doubles(distribution, InvalidDistribution("distribution must be an array of probabilities"))
     if not tensor.size or not (tensor.ndim == len(axes) if axes else tensor.ndim >= 2):
         axis_names = ", ".join(axes or ("S", "X1", "..."))

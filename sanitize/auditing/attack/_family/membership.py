@@ -187,7 +187,7 @@ class PairDensity(Attack):
     question = "Are pairs of a person's values more frequent in the release?"
 
     def score(self, scene: Scene) -> Vector:
-        """Return, summed over pairs of columns, the log ratio of the released to the expected frequency."""
+        """Return each target's log ratio of released to expected frequency, summed over pairs of its values."""
         released, targets, sizes = scene_levels(scene, _PAIR_LEVELS)
         total = np.zeros(len(targets))
         for i, j in combinations(range(len(sizes)), 2):
