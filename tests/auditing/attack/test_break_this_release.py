@@ -51,5 +51,5 @@ def test_an_attack_of_a_file_is_scored_on_fresh_releases(script, tmp_path, capsy
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.startswith("draw 1, ")]) == 3
     assert len([line for line in lines if line.startswith("  Mine (membership): ")]) == 3
-    # Each of the three is refuted for nothing once in twenty at most, and two of them less than once in a hundred.
-    assert sum("promised refuted" in line for line in lines) < 2
+    # Keys are fresh. Each of the three is refuted for nothing once in twenty at most, so all three once in 8,000 runs.
+    assert sum("promised refuted" in line for line in lines) < 3
