@@ -25,6 +25,9 @@ GROUPS = 16
 # Share of the rows used to design a channel that the other rows certify.
 DESIGN_SHARE = 0.2
 _MIXTURES = 2048
+# Least entropy of a column to divide by, in nats, and share of all cells' counts that is added to each cell, so that a
+# cell without rows has a distribution.
+_LEAST_ENTROPY, _ADDED = 0.05, 1e-9
 # Cramér's V up to which two columns count as unrelated.
 LEAST_RELATION = 0.1
 # One-sided normal quantiles, in standard deviations, at 10 % (a kept relation) and 5 % (a lost one, independence).
@@ -284,6 +287,18 @@ class Profiles:
             starts.append(starts[-1] + len(begins[-1]))
         counts = np.add.reduceat(self.counts, np.concatenate(begins), axis=1)
         return Profiles(counts, np.array(starts[:-1], np.int64), self.weights)
+
+    def column_values(self, most: int) -> Vector:
+        """Return P(t|cell) of the level t of one column drawn at random, shape (n_levels, n_cells).
+
+        The chance of a column is proportional to 1 / H(X_j), so that I(T;Y) is proportional to the sum over columns of
+        I(X_j;Y) / H(X_j). Columns have at least two levels, and otherwise ``most`` levels together.
+        """
+        profiles = self.coarser(max(2, most // len(self.starts)))
+        sizes = np.diff([*profiles.starts, profiles.counts.shape[1]])
+        weights = np.repeat(np.minimum(profiles.weights, 1 / _LEAST_ENTROPY), sizes)
+        chances = weights * (profiles.counts + _ADDED * profiles.counts.sum(axis=0))
+        return np.asarray((chances / chances.sum(axis=1, keepdims=True)).T)
 
     def information_loss(self, mixtures: Any) -> Vector:
         """Information lost by each released symbol y with m rows, Σ_j w_j m H(X_j | y) / H(X_j), from scaled P(y|cell).

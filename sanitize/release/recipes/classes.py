@@ -16,7 +16,7 @@ import numpy as np
 from sanitize import mechanisms
 from sanitize._util.checks import check_choice, whole_number
 from sanitize._util.sampling.noise import key_from, random_words
-from sanitize.core.budgets import LDPBudget, LiftBudget, declared_budget, limits_for
+from sanitize.core.budgets import LDPBudget, LiftBudget, MeanBudget, declared_budget, limits_for
 from sanitize.core.channel import Channel
 from sanitize.core.confidence import REPEATED, check_confidence, repeats_too_often
 from sanitize.core.profiles import design_rows
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._util.checks import Codes, Mask
+    from sanitize._util.checks import Codes, Mask, Vector
     from sanitize._util.sampling.noise import NoiseKey, Randomness, RandomWords
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable, JointDistribution
@@ -69,6 +69,11 @@ Rule = Literal["optimal-random-response", "subset-random-response", "subset-merg
 MOST_SAMPLED = 200_000
 # Share of the rows on which classes are fitted if the other rows certify the channel.
 FIT_SHARE = 0.3
+# Most levels of all columns together in the value that the response keeps; each level is a row of its linear programs.
+# Entries of programs to solve: more gain little, because a response for many columns is rarely proved optimal.
+_TARGET_LEVELS, _EFFORT = 48, 5e7
+# Most levels when classes are compared, and share of the whole table's frequencies in those of a class.
+_COMPARED_LEVELS, _SMOOTHED = 256, 0.01
 # Fewest fitted rows of a class, so that a class describes many rows.
 LEAST_ROWS = 10
 
@@ -307,10 +312,15 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             if getattr(spec.mechanism, "func", None) is certified_random_response:
                 more["members"] = layout.members
             spec = replace(spec, facts=self._certificate_facts(spec, layout, counts.table, int(design.sum())))
-        elif self.target is not None:
-            of_target = dict(layout.column_counts())[self.target].toarray()
-            more["target"] = of_target / of_target.sum(axis=0)
-        written = partial(_design_written_classes, design=partial(spec.mechanism, **more))
+        else:
+            profiles = layout.profiles_of(layout.read if self.target is None else {self.target})
+            function = getattr(spec.mechanism, "func", None)
+            takes_target = function in {mechanisms.optimal_random_response, mechanisms.subset_random_response}
+            if takes_target and not isinstance(spec.budget, MeanBudget):
+                target = profiles.column_values(_TARGET_LEVELS)
+                more |= {"target": target, "effort": _EFFORT if self.effort is None else self.effort}
+        values = profiles.column_values(_COMPARED_LEVELS)
+        written = partial(_design_written_classes, design=partial(spec.mechanism, **more), values=values)
         return replace(spec, mechanism=written), layout
 
     def _certificate_facts(
@@ -389,11 +399,14 @@ def _kept_notes(layout: FittedClasses, counted: RowCounts) -> Iterator[str]:
             )
 
 
-def _design_written_classes(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:
-    """Compose a mechanism's channel with a channel that writes a class, the row's own as often as possible.
+def _design_written_classes(joint: JointDistribution, design: Callable[..., Channel], values: Vector) -> Channel:
+    """Compose a mechanism's channel with a channel that writes a class, as similar as possible to the row's own.
 
-    With kept columns, the written class is a class of rows with the same kept values.
+    With kept columns, the written class is a class of rows with the same kept values. ``values`` has P(t|class) of the
+    value of a random column: a class is similar if the values of the row's class are likely in it.
     """
+    likely = np.log((1 - _SMOOTHED) * values + _SMOOTHED * (values @ joint.p_x)[:, None])
+    similarity = values.T @ likely
     channel = design(joint)
     mass = (channel.matrix * joint.p_x[:, None]).T
     mass[mass.sum(axis=1) == 0] = joint.p_x
@@ -401,7 +414,7 @@ def _design_written_classes(joint: JointDistribution, design: Callable[..., Chan
     written = np.zeros(mass.shape)
     for group in np.unique(groups):
         block = np.ix_(mass[:, groups == group].any(axis=1), groups == group)
-        written[block] = couple_classes(mass[block]) / UNIT
+        written[block] = couple_classes(mass[block], similarity[np.ix_(block[1][0], block[1][0])]) / UNIT
     writing = Channel.from_matrix(written, channel.outputs, joint.public)
     return channel.then(writing).with_optimality(channel.optimality)
 

@@ -595,7 +595,7 @@ def test_classes_are_written_as_often_as_rows_have_them(seed):
     rng = np.random.default_rng(seed)
     n_symbols, n_classes = rng.integers(1, 9, 2)
     joint = rng.integers(0, 50, (n_symbols, n_classes)) + np.eye(n_symbols, n_classes, dtype=int) * 100 + 1
-    chances = couple_classes(joint) / UNIT
+    chances = couple_classes(joint, np.eye(joint.shape[1])) / UNIT
     assert (chances.sum(axis=1) == 1).all()
     of_symbol, given = joint.sum(axis=1) / joint.sum(), joint / joint.sum(axis=1, keepdims=True)
     assert np.abs(of_symbol @ chances - joint.sum(axis=0) / joint.sum()).max() < n_symbols / UNIT
