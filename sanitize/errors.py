@@ -111,6 +111,11 @@ class ColumnError(SanitizeError, ValueError):
         self.absent_columns = tuple(absent)
 
     @classmethod
+    def fault(cls, name: str, words: str) -> ColumnError:
+        """Make the error for a fault of one column, in words that follow its name."""
+        return cls(f"column {name!r} {words}", name)
+
+    @classmethod
     def absent(cls, absent: Sequence[object], columns: Iterable[object]) -> ColumnError:
         """Make the error for absent columns, with similar names; ``column`` is set if only one column is absent."""
         wanted, names = [str(name) for name in absent], [str(name) for name in columns]

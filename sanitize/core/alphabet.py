@@ -115,7 +115,7 @@ class Alphabet:
             raise ColumnError("at least one column must be named, got none")
         if len(set(columns)) < len(columns):
             twice = next(name for j, name in enumerate(columns) if name in columns[:j])
-            raise ColumnError(f"column {twice!r} is listed twice; list each column once", twice)
+            raise ColumnError.fault(twice, "is listed twice; list each column once")
         levels, codes = [], []
         distinct_columns = distinct_table(arrow_columns(table, columns))
         for name in columns:
@@ -432,4 +432,4 @@ def value_text(value: Any, dtype: pa.DataType) -> str:
 
 def _same_length(first: NDArray[Any], second: NDArray[Any], name: str) -> None:
     if len(first) != len(second):
-        raise ColumnError(f"column {name!r} has {len(second)} rows, but the columns before it have {len(first)}", name)
+        raise ColumnError.fault(name, f"has {len(second)} rows, but the columns before it have {len(first)}")

@@ -317,7 +317,7 @@ def count_table(
     overlap = set(sensitive) & set(public)
     if overlap:
         name = min(overlap)
-        raise ColumnError(f"column {name!r} is listed both as sensitive and as public; choose one", name)
+        raise ColumnError.fault(name, "is listed both as sensitive and as public; choose one")
     table = ContingencyTable.empty(sensitive, public)
     if weights is None:
         table.count(df)

@@ -172,9 +172,7 @@ def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, 
     names = tuple(sorted(layout.sensitive))
     unit_texts, unit = row_texts(table, [book.unit])
     if json.dumps([None]) in unit_texts:
-        raise ColumnError(
-            f"column {book.unit!r} has missing values, and every row needs a unit; leave these rows out", book.unit
-        )
+        raise ColumnError.fault(book.unit, "has missing values, and every row needs a unit; leave these rows out")
     secret_texts, secret = row_texts(columns, names)
     if not len(unit):
         raise ColumnError("the table has no rows, so there is nothing to release")

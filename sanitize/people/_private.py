@@ -114,7 +114,7 @@ class FlatRecords:
                     columns[label] = pa.array(coded[places]).cast(kind)
                     values[label] = pa.array(every).cast(kind).to_pylist()
         if duplicates := sorted(columns.keys() & root.columns.keys()):
-            raise ColumnError(f"column {duplicates[0]!r} of table {root.name!r} occurs twice; rename it", duplicates[0])
+            raise ColumnError.fault(duplicates[0], f"of table {root.name!r} occurs twice; rename it")
         recipe = recipe.with_changes(bins=bins, record_dp=replace(promise, values=values))
         return cls(root, recipe, columns, layout, alphabets, key.derive("values of rows"))
 

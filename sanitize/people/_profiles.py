@@ -365,7 +365,7 @@ def read_units(
         words = "a unit in every row, but some keys are missing"
         if root is not None:
             words = "each unit once, but some keys are missing or repeated"
-        raise ColumnError(f"column {key!r} of table {first!r} must name {words}; correct the keys", key)
+        raise ColumnError.fault(key, f"of table {first!r} must name {words}; correct the keys")
     names = [] if root is None else [name for name in own_columns or native.column_names if name != key]
     columns = {name: get_column(native, name).combine_chunks() for name in names}
     keys, place = values if root is None else values.take(pa.array(codes)), np.arange(n)
@@ -402,7 +402,7 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
     n = len(above.owner)
     owner[nobody] = n + np.arange(len(nobody))
     if child.order is not None and not is_ordered(native[child.order].type, child.order):
-        raise ColumnError(f"column {child.order!r} of table {name!r} must contain numbers, dates or times", child.order)
+        raise ColumnError.fault(child.order, f"of table {name!r} must contain numbers, dates or times")
     order = sort_rows(native, owner, child.order)
     native = native.take(pa.array(order))
     row_keys = np.arange(len(native))
@@ -411,7 +411,7 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
         row_keys = values.take(pa.array(codes))
         if (codes < 0).any() or len(values) < len(row_keys):
             words = "must name each row once, but some values are missing or repeated; correct them"
-            raise ColumnError(f"column {child.id!r} of table {name!r} {words}", child.id)
+            raise ColumnError.fault(child.id, f"of table {name!r} {words}")
     left = (column for column in native.column_names if column not in (key, child.id))
     columns = {column: native[column].combine_chunks() for column in left}
     units = int(above.unit.max(initial=-1)) + 1

@@ -238,8 +238,8 @@ class UnitRelease:
         secrets = select("sensitive", self._recipe.sensitive, root.table)
         for name in secrets:
             if name not in root.columns:
-                raise ColumnError(
-                    f"column {name!r} must have the same value in all rows of a unit; correct it, or leave it out", name
+                raise ColumnError.fault(
+                    name, "must have the same value in all rows of a unit; correct it, or leave it out"
                 )
         public = [name for name in root.columns if name not in secrets]
         recipe = self._recipe.with_changes(public=public, sensitive=list(secrets), summaries=root.summary_names)

@@ -176,7 +176,7 @@ class MemoryTable:
         columns = sensitive_columns(self.sensitive_features, self.n_rows, "sensitive_features")
         if shared := sorted(set(columns) & set(self.names)):
             words = "is in X and in sensitive_features; drop it from X or rename it"
-            raise ColumnError(f"column {shared[0]!r} {words}", shared[0])
+            raise ColumnError.fault(shared[0], words)
         return columns
 
     @cached_property

@@ -305,10 +305,10 @@ class Recipe(ABC):
         """
         column = as_arrow(source[name], name)
         if (n_missing := column.null_count) > 0:
-            raise ColumnError(
-                f"column {name!r} must name the person of every row, but is missing in {n_missing} rows; fill it, "
-                "or leave these rows out",
+            raise ColumnError.fault(
                 name,
+                f"must name the person of every row, but is missing in {n_missing} rows; fill it, "
+                "or leave these rows out",
             )
         return None if len(factorize(column, name)[0]) == len(column) else column
 
@@ -331,16 +331,11 @@ class Recipe(ABC):
         keep = select("keep", self.keep, head)
         public = (*public_columns(head, self.public, (*sensitive, *person, *keep)), *keep)
         if taken := [name for name in person if name in (*sensitive, *public)]:
-            raise ColumnError(
-                f"column {taken[0]!r} identifies people and is never released; name it with person= only",
-                taken[0],
-            )
+            raise ColumnError.fault(taken[0], "identifies people and is never released; name it with person= only")
         if not sensitive:
             sensitive = public
         elif overlap := sorted(set(sensitive) & set(public)):
-            raise ColumnError(
-                f"column {overlap[0]!r} is listed both as sensitive and as public; choose one", overlap[0]
-            )
+            raise ColumnError.fault(overlap[0], "is listed both as sensitive and as public; choose one")
         bins = make_bins(self.bins, table.columns, tuple(dict.fromkeys((*sensitive, *public))))
         return Layout(sensitive, public, bins, self.missing, keep)
 

@@ -179,9 +179,8 @@ def refuse_missing(column: ArrowColumn, name: str) -> None:
     if not is_missing and pa.types.is_floating(column.type):
         is_missing = bool(np.isnan(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)).any())
     if is_missing:
-        raise ColumnError(
-            f"column {name!r} has missing values, which missing='error' refuses; fill them, or give missing='category'",
-            name,
+        raise ColumnError.fault(
+            name, "has missing values, which missing='error' refuses; fill them, or give missing='category'"
         )
 
 
@@ -221,7 +220,7 @@ class Layout:
         # With the same columns on both sides, the report measures what a release reveals about the public columns.
         if overlap and set(self.sensitive) != set(self.public):
             name = min(overlap)
-            raise ColumnError(f"column {name!r} is listed both as sensitive and as public; choose one", name)
+            raise ColumnError.fault(name, "is listed both as sensitive and as public; choose one")
         for kind, names in (("sensitive", self.sensitive), ("public", self.public)):
             if not names:
                 raise ColumnError(f"there is no {kind} column; name at least one with {kind}=")

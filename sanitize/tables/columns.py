@@ -59,10 +59,10 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
     # A column that Arrow reads as bytes may also contain text.
     is_object = dtype in (None, object)
     if array is None or (pa.types.is_binary(array.type) and is_object and any(isinstance(v, str) for v in values)):
-        raise ColumnError(
-            f"column {name!r} mixes kinds of values (for example text and numbers) or contains objects; convert it to "
-            "one type first, for example with .astype(str)",
+        raise ColumnError.fault(
             name,
+            "mixes kinds of values (for example text and numbers) or contains objects; convert it to "
+            "one type first, for example with .astype(str)",
         )
     return array
 
@@ -100,7 +100,7 @@ def check_type(dtype: pa.DataType, name: str) -> pa.DataType:
         return pa.decimal128(dtype.precision, dtype.scale)
     if types.is_nested(dtype) or types.is_interval(dtype) or types.is_union(dtype):
         fault = f"has the type {str(dtype).partition('<')[0]}, which cannot be sanitized"
-        raise ColumnError(f"column {name!r} {fault}; flatten it into plain columns or leave it out", name)
+        raise ColumnError.fault(name, f"{fault}; flatten it into plain columns or leave it out")
     return dtype
 
 
@@ -163,7 +163,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
         try:
             values.validate(full=True)
         except pa.ArrowInvalid:
-            raise ColumnError(f"column {name!r} has text that is not valid UTF-8; decode it first", name) from None
+            raise ColumnError.fault(name, "has text that is not valid UTF-8; decode it first") from None
     if values.type != plain:
         values = values.cast(plain)
     if pa.types.is_floating(plain):
@@ -201,9 +201,7 @@ def _check_indices(column: ArrowColumn, name: str) -> None:
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         indices = chunk.indices.drop_null() if chunk.indices.null_count else chunk.indices
         if not all_below(indices.to_numpy(), len(chunk.dictionary)):
-            raise ColumnError(
-                f"column {name!r} is damaged: some rows have a code without a category; rebuild the column", name
-            )
+            raise ColumnError.fault(name, "is damaged: some rows have a code without a category; rebuild the column")
 
 
 def _indices(chunk: pa.DictionaryArray) -> NDArray[np.int32]:
@@ -244,10 +242,10 @@ def python_values(values: pa.Array, name: str) -> list[Any]:
     try:
         result: list[Any] = values.to_pylist()
     except (pa.ArrowException, ValueError, OverflowError, LookupError):
-        raise ColumnError(
-            f"column {name!r} has dates or times that Python cannot represent (a year beyond 9999 or an unknown time "
-            "zone); bin or convert them first",
+        raise ColumnError.fault(
             name,
+            "has dates or times that Python cannot represent (a year beyond 9999 or an unknown time "
+            "zone); bin or convert them first",
         ) from None
     return result
 

@@ -57,8 +57,8 @@ def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
         try:
             column = pc.multiply_checked(column.cast(counted).cast(pa.int64()), NANOSECONDS[unit])
         except pa.ArrowInvalid:
-            message = f"column {name!r} has dates beyond the years 1677 to 2262; write them as numbers or text"
-            raise ColumnError(message, name) from None
+            words = "has dates beyond the years 1677 to 2262; write them as numbers or text"
+            raise ColumnError.fault(name, words) from None
     elif types.is_decimal(dtype) or types.is_floating(dtype):
         numbers = np.asarray(column.cast(pa.float64()))
         return numbers, np.isnan(numbers)

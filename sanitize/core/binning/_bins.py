@@ -221,10 +221,8 @@ class Grid(Bins, frozen=True, tag="grid"):
     def assign(self, values: ArrowColumn) -> Any:
         """Return the nearest grid point of each row, and the number of clipped rows."""
         if not np.isfinite(as_numbers(values)).all():
-            raise ColumnError(
-                f"column {self.column!r} has missing, NaN or infinite values, which no noise can hide; "
-                "impute or drop them first",
-                self.column,
+            raise ColumnError.fault(
+                self.column, "has missing, NaN or infinite values, which no noise can hide; impute or drop them first"
             )
         return super().assign(values)
 
@@ -252,4 +250,6 @@ def _check_numeric(column: str, dtype: pa.DataType) -> None:
             f"column {column!r} has the type {dtype}, which is not numeric, so its bins cannot have numbers as "
             "edges; leave it out of bins or, if it contains dates, give 'month', 'year' or a list of dates",
             column,
+            f"is {dtype}, not numeric, so it cannot be binned at numbers; leave it out of bins "
+            "(dates take 'month', 'year' or dates as edges)",
         )

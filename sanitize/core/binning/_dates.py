@@ -160,8 +160,8 @@ def _whole(values: ArrowColumn) -> NDArray[np.int64]:
 
 
 def _no_dates(column: str, what: str) -> ColumnError:
-    return ColumnError(
-        f"column {column!r} {what}, so it cannot be cut into calendar units or at dates; leave it out of bins", column
+    return ColumnError.fault(
+        column, f"{what}, so it cannot be cut into calendar units or at dates; leave it out of bins"
     )
 
 

@@ -92,9 +92,7 @@ def restore_type(column: Any, dtype: pa.DataType, name: str) -> Any:
             values = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp(dtype.unit))
         return values.cast(dtype)
     except pa.ArrowException:
-        raise ColumnError(
-            f"column {name!r} of the release has text that cannot be converted to the type {dtype}", name
-        ) from None
+        raise ColumnError.fault(name, f"of the release has text that cannot be converted to the type {dtype}") from None
 
 
 class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
@@ -210,9 +208,7 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
         values = text
     texts = values.to_pylist()
     if any("\0" in text for text in (name, *texts) if text is not None):
-        raise ColumnError(
-            f"column {name!r} has NUL characters, which CSV cannot store; release to a .parquet file", name
-        )
+        raise ColumnError.fault(name, "has NUL characters, which CSV cannot store; release to a .parquet file")
     return texts, encoded.indices
 
 

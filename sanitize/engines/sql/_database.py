@@ -148,9 +148,7 @@ class Database:
             columns = TableCounter(files).sample((*names, COUNT), files.n_rows)
         number = columns.pop(COUNT)
         if not pa.types.is_integer(number.type) or number.null_count or pc.min(number).as_py() < 1:
-            raise ColumnError(
-                f"column {COUNT!r} must contain the number of rows of each group, as `counts` returns it", COUNT
-            )
+            raise ColumnError.fault(COUNT, "must contain the number of rows of each group, as `counts` returns it")
         recipe = designer.recipe()
         table = MemoryTable(Table.from_native(pa.table(columns)), weights=np.asarray(number).astype(np.int64))
         layout = recipe.roles(table)

@@ -90,10 +90,10 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         """Grid of a public column, from its declared bounds and step."""
         pair = self.bounds.get(name) if isinstance(self.bounds, Mapping) else self.bounds
         if pair is None:
-            raise ColumnError(
-                f"column {name!r} needs bounds={{{name!r}: (low, high)}}. Choose them without looking at the rows, "
-                "because the smallest and the largest value belong to single people",
+            raise ColumnError.fault(
                 name,
+                f"needs bounds={{{name!r}: (low, high)}}. Choose them without looking at the rows, "
+                "because the smallest and the largest value belong to single people",
             )
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         return Grid.from_bounds(name, pair, step, self.points, column)

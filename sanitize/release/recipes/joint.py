@@ -158,9 +158,9 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         public = (*(column for layout in layouts.values() for column in layout.public), *keep)
         for i, name in enumerate(public):
             if name in public[:i]:
-                raise ColumnError(f"column {name!r} is released twice: name it in one part, or in keep", name)
+                raise ColumnError.fault(name, "is released twice: name it in one part, or in keep")
             if name in sensitive:
-                raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
+                raise ColumnError.fault(name, "is listed both as sensitive and as released; choose one")
         # Any part may give the bins of a sensitive column, but all parts must see the same symbols.
         for name, layout in layouts.items():
             part_bins = {column: bins[column] for column in (*layout.sensitive, *layout.public) if column in bins}

@@ -144,6 +144,8 @@ class DPGuarantee(ABC):
             f"column {name!r} has rows with a value, or with a missing value, that {self.keyword} does not declare; "
             "declare all values that may occur, and None if values may be missing",
             name,
+            f"has rows with a value, or without one, that {self.keyword} does not declare; declare all "
+            "values that may occur, and None if values may be missing",
         )
 
 

@@ -317,7 +317,7 @@ def _parsing(file: Path, raw: CheckedBytes) -> Iterator[None]:
         name = raw.names[int(column[1])]
         if "UTF8" not in message:
             raise _unfit(name)
-        raise ColumnError(f"column {name!r} has text that is not valid UTF-8; convert the file to UTF-8 first", name)
+        raise ColumnError.fault(name, "has text that is not valid UTF-8; convert the file to UTF-8 first")
     if "straddl" in message:
         raise SourceError(
             f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or an open double quote; shorten the row, or "
@@ -334,9 +334,9 @@ def is_text_file(name: str) -> bool:
 def _unfit(name: str, *, is_date: bool = False) -> ColumnError:
     """Error for a column with fields that are not numbers, or not dates."""
     kind, way = ("dates", "its format under [types]") if is_date else ("numbers", "its signs (decimal, thousands)")
-    return ColumnError(
-        f"column {name!r} must contain only {kind}, because of its bins, its type or the fit, but some fields are not. "
+    return ColumnError.fault(
+        name,
+        f"must contain only {kind}, because of its bins, its type or the fit, but some fields are not. "
         f"Correct these fields, set {way} or the marks of missing values (missing) in the policy, or leave "
         "the column out of bins and types",
-        name,
     )

@@ -182,7 +182,7 @@ class Source(ABC):
             values = arrays[name].unique().drop_null().cast(value_type(arrays[name].type))
             if any(str(value) != text and not _is_same_number(value, text) for value in values.to_pylist()):
                 fault = "contradicts the value in the name of its folder; move the file or rename the folder"
-                raise ColumnError(f"column {name!r} in {file.name} {fault}", name)
+                raise ColumnError.fault(name, f"in {file.name} {fault}")
 
     def _folder_columns(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
         """Columns named by the folders in which a file lies, as dictionaries with one value."""

@@ -107,7 +107,7 @@ def class_names(table: Any, quasi_identifiers: Columns, sensitive: Columns) -> t
     public, secret = _names(quasi_identifiers, table, "quasi_identifiers"), _names(sensitive, table, "sensitive")
     overlap = sorted(set(public) & set(secret))
     if overlap:
-        raise ColumnError(f"column {overlap[0]!r} is both a quasi-identifier and sensitive; choose one", overlap[0])
+        raise ColumnError.fault(overlap[0], "is both a quasi-identifier and sensitive; choose one")
     return public, secret
 
 
