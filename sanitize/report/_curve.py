@@ -29,6 +29,8 @@ _BAR = 20
 class TradeoffPoint:
     """Point of a trade-off curve: a budget and the figures of the channel that a mechanism designed for it.
 
+    ``point["normalized_utility"]`` is one figure, by its name in a report.
+
     Attributes
     ----------
     budget : Budget or float
@@ -55,31 +57,6 @@ class TradeoffPoint:
             available = ", ".join(sorted(key for key, figure in self.figures.items() if figure is not None))
             raise InvalidParameter(f"the curve has no measure {name!r}; its measures are {available}")
         return value
-
-    @property
-    def utility(self) -> float:
-        """Information that the release keeps about X, I(X;Y) in nats."""
-        return self["utility"]
-
-    @property
-    def normalized_utility(self) -> float:
-        """Share of the information in X that the release keeps, I(X;Y) / H(X), between 0 and 1."""
-        return self["normalized_utility"]
-
-    @property
-    def mutual_information(self) -> float:
-        """Leakage about S on average, I(S;Y) in nats."""
-        return self["mutual_information"]
-
-    @property
-    def max_log_lift(self) -> float:
-        """Largest log-lift of any released symbol, in nats."""
-        return self["max_log_lift"]
-
-    @property
-    def min_log_lift(self) -> float:
-        """Smallest log-lift of any released symbol, in nats; -inf if a symbol rules out a sensitive value."""
-        return self["min_log_lift"]
 
     @property
     def label(self) -> str:
@@ -146,9 +123,9 @@ class TradeoffCurve:
         lines.append(f"  {'budget':>10}   {what:<37}at least   at most    I(S;Y)")
         rows = []
         for point in self.points:
-            share, extremes = point[self.measure], (times(point.min_log_lift), times(point.max_log_lift))
+            share, extremes = point[self.measure], (times(point["min_log_lift"]), times(point["max_log_lift"]))
             bar = f"{'#' * round(_BAR * share):.<{_BAR}}"
-            figures = f"{extremes[0]:>14}{extremes[1]:>10}{number(point.mutual_information):>10}"
+            figures = f"{extremes[0]:>14}{extremes[1]:>10}{number(point['mutual_information']):>10}"
             rows.append(f"{clip(point.label, 10):>10}   {bar}{100 * share:>9.1f} %{figures}")
         chosen_row = None if chosen is None else self.points.index(chosen)
         alike = {row: i for i, row in enumerate(rows)} | ({} if chosen_row is None else {rows[chosen_row]: chosen_row})

@@ -136,7 +136,7 @@ def test_curves_never_fall_and_the_recommended_mechanism_keeps_what_is_said(sour
     plan = make_plan(replace(policy, channels=(replace(policy.channels[0], mechanism="watchdog"),)), source)
     assert [curve.mechanism for curve in plan.curves] == ["watchdog", "subset merging", "optimal random response"]
     for curve in plan.curves:
-        kept = [point.normalized_utility for point in curve.points]
+        kept = [point["normalized_utility"] for point in curve.points]
         assert kept == sorted(kept)
     line = next(one for one in plan.proposals if one.key == "mechanism")
     auto = plan_file(source, sz.Policy.from_toml(HEAD + SETTINGS["auto"]).sanitizer())
@@ -477,7 +477,7 @@ def test_the_page_stands_alone_and_draws_every_mechanism(source, policy, tmp_pat
     for curve in plan.curves:
         assert curve.mechanism in html
         for point in curve.points:
-            assert f"{100 * point.normalized_utility:.3g} %" in html
+            assert f"{100 * point['normalized_utility']:.3g} %" in html
     assert plan.report.to_dict()["verdict"]["headline"] in html
     assert "url(" not in html
 
@@ -538,7 +538,7 @@ def test_a_mechanism_that_is_not_monotone_is_shown_as_if_it_were_and_the_policy_
     drafts = Drafts(policy, reports[1.0], 9)
     for multiple, other in ((0.25, 0.25), (0.5, 4.0), (2.0, 0.25), (4.0, 1.0)):
         drafts.reports["subset-merging", multiple] = reports[other]
-    shown = [point.normalized_utility for point in drafts.curves()[0].points]
+    shown = [point["normalized_utility"] for point in drafts.curves()[0].points]
     assert shown == [kept[0.25], kept[4.0], kept[1.0], kept[4.0], kept[4.0]]
     assert drafts.better() == ("subset-merging", 0.5)  # which the plan proposes, as two lines of the budget
 

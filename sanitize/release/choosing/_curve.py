@@ -52,9 +52,9 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
     >>> import sanitize as sz
     >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
     >>> curve = tradeoff_curve(joint, sz.watchdog, [0, 0.5, 1])
-    >>> [round(point.normalized_utility, 4) for point in curve.points]
+    >>> [round(point["normalized_utility"], 4) for point in curve.points]
     [0.7482, 0.7482, 1.0]
-    >>> [round(point.max_log_lift, 4) for point in curve.points]
+    >>> [round(point["max_log_lift"], 4) for point in curve.points]
     [0.0, 0.0, 0.47]
     """
     wanted = list(budgets)

@@ -41,18 +41,17 @@ def test_figures_of_a_curve_are_those_of_the_channels():
     for budget, point in zip(budgets, curve.points, strict=True):
         channel = sz.subset_merging(joint, budget)
         after = joint.push(channel)
-        assert point.normalized_utility == sz.normalized_utility(joint, channel)
-        assert point.mutual_information == sz.mutual_information(after)
-        assert point.max_log_lift == sz.core.lifts.max_log_lift(after).max()
-        assert point.min_log_lift == sz.core.lifts.min_log_lift(after).min()
+        assert point["normalized_utility"] == sz.normalized_utility(joint, channel)
+        assert point["mutual_information"] == sz.mutual_information(after)
+        assert point["max_log_lift"] == sz.core.lifts.max_log_lift(after).max()
+        assert point["min_log_lift"] == sz.core.lifts.min_log_lift(after).min()
         assert point["ldp_sensitive"] == sz.ldp_epsilon(after)
-        assert point.utility == point["utility"]
         assert point.n_released == len(after.public)
     frame = curve.to_frame()
     assert frame["budget"].tolist()[:2] == [0, 0.4]
     assert frame["upper"].tolist()[2] == 0.5
     assert frame["eps"].tolist()[3] == 1.5
-    assert frame["mutual_information"].tolist() == [point.mutual_information for point in curve.points]
+    assert frame["mutual_information"].tolist() == [point["mutual_information"] for point in curve.points]
 
 
 def test_a_channel_over_its_budget_is_never_drawn():
@@ -83,8 +82,8 @@ def test_text_of_a_curve_fits_a_terminal_and_marks_the_chosen_point(n):
     marked = [row for row in rows if row.startswith("->")]
     assert len(marked) == 1
     assert marked[0].split()[1] == chosen.label
-    assert f"{100 * chosen.normalized_utility:.1f} %" in marked[0]
-    assert marked[0].count("#") == round(20 * chosen.normalized_utility)
+    assert f"{100 * chosen['normalized_utility']:.1f} %" in marked[0]
+    assert marked[0].count("#") == round(20 * chosen["normalized_utility"])
     assert len(rows) <= 2 + 21 + 1
     assert ("60 budgets were tried" in rows[-1]) is (n == 60)
 
@@ -124,7 +123,7 @@ def test_suggestion_keeps_the_target_and_no_tighter_budget_tried_does(seed, targ
     eps = [point.budget.upper for point in found.curve.points]
     assert eps == sorted(set(eps))
     tighter = [point for point in found.curve.points if point.budget.upper < found.budget.upper]
-    assert all(point.normalized_utility < target for point in tighter)
+    assert all(point["normalized_utility"] < target for point in tighter)
     assert math.isfinite(found.budget.upper)
 
 
@@ -137,9 +136,9 @@ def test_suggestion_leaks_at_most_the_limit_and_nothing_tried_is_more_useful(see
     after = joint.push(mechanism(joint, found.budget))
     assert sz.mutual_information(after) == found.leakage <= limit + 1e-12
     for point in found.curve.points:
-        if point.mutual_information <= limit + 1e-12:
-            assert point.normalized_utility <= found.normalized_utility
-            if point.normalized_utility == found.normalized_utility:
+        if point["mutual_information"] <= limit + 1e-12:
+            assert point["normalized_utility"] <= found.normalized_utility
+            if point["normalized_utility"] == found.normalized_utility:
                 assert point.budget.upper >= found.budget.upper
 
 
@@ -171,12 +170,12 @@ def test_greedy_merging_is_not_monotone_and_the_suggestion_stands_it():
     target = utilities[peak]
     found = sz.suggest_budget(joint, target_utility=target, mechanism=paper_subset_merging, n_points=65)
     assert found.normalized_utility >= target - 1e-12
-    printed = [point.normalized_utility for point in found.curve.points]
+    printed = [point["normalized_utility"] for point in found.curve.points]
     assert printed == pytest.approx(np.maximum.accumulate(printed), abs=1e-12)
     near = [sz.LiftBudget.symmetric(eps) for eps in budgets[peak : peak + 2]]
     for pair in (near, near[::-1], budgets[peak : peak + 2]):
         points = sz.release.choosing.tradeoff_curve(joint, paper_subset_merging, pair).points
-        assert [point.normalized_utility for point in points] == pytest.approx([target, target])
+        assert [point["normalized_utility"] for point in points] == pytest.approx([target, target])
     assert found.report.ok
     # A search that trusts monotony would stop at budgets that fail.
     assert utilities[peak + 1] < target
@@ -189,7 +188,7 @@ def test_a_wish_that_cannot_be_met_names_the_nearest_budget():
     nearest = caught.value.nearest
     channel = sz.subset_merging(joint, nearest.budget)
     assert sz.normalized_utility(joint, channel) == nearest.normalized_utility < 0.99
-    assert all(p.normalized_utility <= nearest.normalized_utility for p in nearest.curve.points)
+    assert all(p["normalized_utility"] <= nearest.normalized_utility for p in nearest.curve.points)
     assert isinstance(caught.value, InvalidParameter)
     assert pickle.loads(pickle.dumps(caught.value)).nearest.leakage == nearest.leakage
     # Without a bound on the min-lift it can be met.
