@@ -195,13 +195,14 @@ def user_edges(bins: Bins, column: Any) -> list[Any]:
         If the edges were learned, are calendar units of a text column, or divide whole numbers at fractions.
     """
     name, fault = bins.column, ""
+    values = as_arrow(column, name)
     if bins.learned:
         fault = "must be edges or a calendar unit; latent classes learn other bins themselves: leave these bins out"
     elif bins.has_one_edge:
         fault = "must have two or more edges, because a generated column needs a smallest and a largest value"
     elif not isinstance(bins, DateBins) and bins.whole and any(edge % 1 for edge in bins.edges):
         fault = "must have whole edges, because the column has whole numbers; round the edges up"
-    elif isinstance(bins, DateBins) and not holds_dates(as_arrow(column, name).type):
+    elif isinstance(bins, DateBins) and not holds_dates(values.type):
         fault = (
             "cannot cut dates that are text, as in CSV files: write the table as Parquet with dates, or declare a "
             "hierarchy in place of the bins"
@@ -210,7 +211,6 @@ def user_edges(bins: Bins, column: Any) -> list[Any]:
         raise ColumnError(f"bins of {name!r} {fault}", name)
     if not isinstance(bins, DateBins):
         return [int(edge) for edge in bins.edges] if bins.whole else list(bins.edges)
-    values = as_arrow(column, name)
     seconds = [int(edge) for edge in bins.edges]
     if bins.step is not None:
         found, missing = as_seconds(values, name)
