@@ -70,7 +70,7 @@ def released(
     channel = design(sz.JointDistribution.from_matrix(counts / n))
     outputs = SYMBOLS if channel.n_outputs == len(SYMBOLS) else None
     channel = channel.renamed(inputs=SYMBOLS, outputs=outputs)
-    columns = channel.outputs.decode(channel.sample(public, rng))
+    columns = channel.outputs.decode(channel.sample(public, rng.bytes(32)))
     return pa.table({**columns, "rooms": rooms}), channel
 
 

@@ -57,7 +57,7 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
         rows of a value that look like one person's count once.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for internal work; the report then fails.
-    random_state : None, int, Generator or NoiseKey
+    random_state : None, int, RandomState or NoiseKey
         None uses a cryptographic generator keyed by the operating system. Integers are for tests.
     secret_dp : SecretDP, optional
         Differential privacy of each row's sensitive values in everything published, even if rows keep their order:

@@ -48,7 +48,7 @@ class RandomizedResponse(TupleParameters, Sanitizer):
         row is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for internal work; the report then fails.
-    random_state : None, int, Generator or NoiseKey
+    random_state : None, int, RandomState or NoiseKey
         None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
@@ -107,7 +107,7 @@ class ExponentialChannel(ExponentialChannelParameters, Sanitizer):
         row is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for internal work; the report then fails.
-    random_state : None, int, Generator or NoiseKey
+    random_state : None, int, RandomState or NoiseKey
         None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
@@ -167,7 +167,7 @@ class GaussianChannel(GaussianChannelParameters, Sanitizer):
         Intervals for numeric sensitive columns only.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for internal work; the report then fails.
-    random_state : None, int, Generator or NoiseKey
+    random_state : None, int, RandomState or NoiseKey
         None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes

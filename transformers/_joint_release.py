@@ -52,7 +52,7 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
     person : {"row"}, optional
         "row" says that every row is a person of its own. By default columns that look like identifiers of people are
         refused; if people have several rows, see `sanitize.people.UnitRelease`.
-    random_state : None, int, Generator or NoiseKey
+    random_state : None, int, RandomState or NoiseKey
         None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes

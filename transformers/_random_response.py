@@ -60,7 +60,7 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
         row is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for internal work; the report then fails.
-    random_state : None, int, Generator or NoiseKey
+    random_state : None, int, RandomState or NoiseKey
         None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
@@ -142,7 +142,7 @@ class SubsetRandomResponse(ResponseParameters, Sanitizer):
         row is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for internal work; the report then fails.
-    random_state : None, int, Generator or NoiseKey
+    random_state : None, int, RandomState or NoiseKey
         None uses a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes

@@ -123,7 +123,7 @@ class Ledger:
         LedgerError
             If these are not the rows of the ledger, or the sensitive columns are others.
         InvalidParameter
-            If the noise may equal that of a recorded release: the same key or seed, or any Generator.
+            If the noise may equal that of a recorded release: the same key or seed, or any RandomState.
         ColumnError
             If the joint distribution is too large to measure and no theorem bounds it.
         """
@@ -146,7 +146,7 @@ class Ledger:
             Fitted estimator.
         key : NoiseKey or bytes, optional
             Key of the noise; by default ``random_state`` of the sanitizer or a fresh key. A key or seed that a recorded
-            release used is refused, because equal noise is not independent. A NumPy Generator is refused, because a
+            release used is refused, because equal noise is not independent. A RandomState is refused, because a
             copy of it draws the same noise.
 
         Returns

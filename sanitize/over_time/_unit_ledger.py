@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._util.checks import Codes, whole_number
-from sanitize._util.sampling.noise import NoiseKey, random_words
+from sanitize._util.sampling.noise import random_words
 from sanitize.core.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
 from sanitize.over_time._book import hold_lock, ledger_path, undo_on_failure
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from sanitize._util.sampling.noise import RandomWords
+    from sanitize._util.sampling.noise import NoiseKey
     from sanitize.core.budgets import Budget
     from sanitize.over_time._unit_report import UnitReport
     from sanitize.release.designer import Designer
@@ -221,7 +221,7 @@ class UnitLedger:
     @contextlib.contextmanager
     def spending(
         self, rows: Mapping[str, Any], sanitizer: Designer, *, target: Path | None = None
-    ) -> Iterator[tuple[FittedRelease, RandomWords, NDArray[np.int32]]]:
+    ) -> Iterator[tuple[FittedRelease, NoiseKey, NDArray[np.int32]]]:
         """Record a release while a block writes it; remove the entry if the block fails before it changes ``target``.
 
         The release is recorded before the block runs, so that a killed process has spent its budget. If ``target`` has
@@ -254,7 +254,7 @@ class UnitLedger:
                 yield release, random_words, codes
 
 
-def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tuple[FittedRelease, RandomWords]:
+def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tuple[FittedRelease, NoiseKey]:
     """Return the fitted release of a sanitizer, and its noise, which differs between releases with the same key.
 
     Under a confidence, the recipe is fitted on rows of the design units only, because the others must not choose.
@@ -269,9 +269,7 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
         raise InvalidParameter(
             "side_columns= covers a single release, and a unit ledger covers several; leave side_columns= out"
         )
-    words = random_words(recipe.random_state)
-    if isinstance(words, NoiseKey):
-        words = words.derive(f"release {len(book.releases) + 1} by unit")
+    words = random_words(recipe.random_state).derive(f"release {len(book.releases) + 1} by unit")
     if book.confidence is None:
         return release, words
     table = rows if isinstance(rows, Table) else Table.from_native(pa.table(dict(rows)))

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sanitize._util.outputs import outputs, writing
-from sanitize._util.sampling.noise import NoiseKey, derive_words, random_words
+from sanitize._util.sampling.noise import NoiseKey, random_words
 from sanitize.core.binning import is_numeric
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
 from sanitize.people._halves import halve_units, side_by_side
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._util.sampling.noise import RandomWords
     from sanitize.over_time import UnitLedger, UnitReport
     from sanitize.release.classes import ClassPartition
     from sanitize.release.release import FittedRelease
@@ -271,7 +270,7 @@ class UnitRelease:
         seed, p_y = NoiseKey.from_seed(_SEED), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
         # The order is random, so that the first rows, which suffice if there are many, contain all symbols.
-        mixed = np.argsort(derive_words(seed, "order").words_at(0, np.arange(_TRIED)))
+        mixed = np.argsort(seed.derive("order").words_at(0, np.arange(_TRIED)))
         tried = self._release.decode(cells[mixed], seed)
         self._learn(root, _features(classes, learned.columns), tried, _features(classes, tried))
         return self
@@ -292,7 +291,7 @@ class UnitRelease:
             owner, shares = np.repeat(np.arange(n), numbers)[: _TRIED * 10], child.shares(tried, n)
             if child.columns:
                 table = {name: child.distances(name) for name in child.columns}
-                words = derive_words(self._words, f"learn {child.name}")
+                words = self._words.derive(f"learn {child.name}")
                 model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words, child.before)
                 self._models[child.name] = model = model.tilt(owner, tried_features, shares, seed)
             if not child.children:
@@ -316,10 +315,10 @@ class UnitRelease:
             return self._generate_tables(*drawn)
 
     @contextlib.contextmanager
-    def _draw_units(self, target: Path | None) -> Iterator[tuple[FittedRelease, RandomWords, NDArray[np.int32]]]:
+    def _draw_units(self, target: Path | None) -> Iterator[tuple[FittedRelease, NoiseKey, NDArray[np.int32]]]:
         """Yield the release, its noise, and a symbol for each released unit; a ledger records the release."""
         if self.ledger is None:
-            words = derive_words(self._words, "release")
+            words = self._words.derive("release")
             yield self._release, words, self._release.channel.sample(self._release.encode(self._told)[0], words)
         else:
             with self.ledger.spending(self._told, self._designer, target=target) as (release, words, symbols):
@@ -330,9 +329,9 @@ class UnitRelease:
         """Columns of units, with the identifiers of the units."""
         return {**self._rows.columns, self.key: self._rows.keys}
 
-    def _generate_tables(self, release: FittedRelease, words: RandomWords, drawn: NDArray[np.int32]) -> dict[str, Any]:
+    def _generate_tables(self, release: FittedRelease, words: NoiseKey, drawn: NDArray[np.int32]) -> dict[str, Any]:
         root = self._rows
-        order, keys = derive_words(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
+        order, keys = words.derive("order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
         printed = release.decode(drawn[np.argsort(order, kind="stable")], words)
         tables = {} if self.root is None else {self.root: _rebuild_table(root, printed, {self.key: keys})}
         lines: list[Line] = []
@@ -348,7 +347,7 @@ class UnitRelease:
         printed: Mapping[str, Any],
         features: Features,
         keys: NDArray[np.intp],
-        words: RandomWords,
+        words: NoiseKey,
     ) -> Iterator[tuple[str, Any, Line]]:
         """Yield name, rows and similarity to the original for each table with rows of the generated owners."""
         for child in above.children:
@@ -357,7 +356,7 @@ class UnitRelease:
             owner = np.repeat(np.arange(len(numbers)), numbers)
             columns, owner_features, moved = {}, of_owner[owner], 0.0
             if (model := self._models.get(child.name)) is not None:
-                own_words = derive_words(words, child.name)
+                own_words = words.derive(child.name)
                 states = model.draw_states(owner, of_owner, child.shares(printed, len(numbers)), own_words)
                 columns, moved = model.write(states, own_words), model.transition_distance(states, owner)
                 owner_features = _join_features(states, owner_features)

@@ -319,7 +319,7 @@ class Policy:
 
         Parameters
         ----------
-        random_state : None, int, Generator or NoiseKey
+        random_state : None, int, RandomState or NoiseKey
             None uses a cryptographic generator keyed by the operating system; a policy never contains a seed.
         """
         import sanitize.transformers

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from sanitize._util.sampling.noise import RandomWords
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
     from sanitize.release.classes import ClassPartition
@@ -44,7 +43,7 @@ class Prepared(Generic[Report]):
         changed.
     expected : ndarray of int, shape (n_x,)
         Number of rows of each input symbol of the channel, which the second pass must find again.
-    words : RandomWords
+    words : NoiseKey
         Noise of this release.
     report : LeakageReport or AppendedReport
     footer : bytes
@@ -53,7 +52,7 @@ class Prepared(Generic[Report]):
 
     release: FittedRelease
     expected: NDArray[np.int64]
-    words: RandomWords = field(repr=False)
+    words: NoiseKey = field(repr=False)
     report: Report
     footer: bytes
 

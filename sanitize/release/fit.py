@@ -36,7 +36,7 @@ from sanitize.tables.columns import as_arrow, factorize
 from sanitize.tables.files.source import Numbers
 
 if TYPE_CHECKING:
-    from sanitize._util.sampling.noise import Randomness, RandomWords
+    from sanitize._util.sampling.noise import NoiseKey, Randomness
     from sanitize.core.channel import Channel
     from sanitize.core.joint import ContingencyTable
     from sanitize.release.classes import ClassPartition
@@ -58,7 +58,7 @@ class FitOptions:
     ----------
     order : {"shuffle", "keep"}
         Order of the released rows of a file; ``keep`` also measures what this order reveals.
-    random_words : RandomWords, optional
+    random_words : NoiseKey, optional
         Noise of this release, in place of that of the recipe.
     channel : Channel, optional
         Complete channel of an earlier release, which is measured in place of a design.
@@ -69,7 +69,7 @@ class FitOptions:
     """
 
     order: RowOrder = "shuffle"
-    random_words: RandomWords | None = field(default=None, repr=False)
+    random_words: NoiseKey | None = field(default=None, repr=False)
     channel: Channel | None = None
     classes: ClassPartition | None = None
     is_priced: bool = True

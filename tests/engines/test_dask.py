@@ -215,7 +215,7 @@ def test_what_cannot_be_released_is_refused_before_any_task_runs(small, tmp_path
     for error, words, settings, given in [
         (InvalidParameter, "rows must be", {}, {"rows": "sort"}),
         (InvalidParameter, "task_rows must be", {}, {"task_rows": 0}),
-        (InvalidParameter, "cannot share a NumPy Generator", {"random_state": np.random.default_rng(0)}, {}),
+        (InvalidParameter, "a NumPy RandomState or a NoiseKey", {"random_state": np.random.default_rng(0)}, {}),
         (InvalidParameter, "key must be 32 bytes", {}, {"key": b"short"}),
         (InvalidParameter, "keep_sensitive", {"keep_sensitive": True}, {}),
         (ColumnError, "no column 'nothing'", {"public": ["nothing"], "bins": None}, {}),

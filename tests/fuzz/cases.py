@@ -464,7 +464,7 @@ class ChannelText:
 
         def use() -> None:
             channel = sz.Channel.from_json(Path("channel.json"))
-            drawn = channel.sample(np.arange(min(channel.n_inputs, 1000)), np.random.default_rng(0))
+            drawn = channel.sample(np.arange(min(channel.n_inputs, 1000)), 0)
             channel.outputs.decode(drawn)
             sz.Channel.from_json(channel.to_json())
 

@@ -414,7 +414,7 @@ def test_a_search_is_refused_and_what_it_found_is_audited():
         ((sz.NoiseKey(b"1" * 32), sz.NoiseKey(b"1" * 32)), "same key or seed"),
         ((np.random.default_rng(1), None), "a copy of it could draw"),
     ],
-    ids=["seed", "key", "generator"],
+    ids=["seed", "key", "state"],
 )
 def test_sanitizers_of_equal_noise_are_not_independent(sources, words):
     one, two = (
@@ -427,7 +427,7 @@ def test_sanitizers_of_equal_noise_are_not_independent(sources, words):
 
 
 def test_one_sanitizer_may_draw_from_whatever_it_likes():
-    sanitizer = RandomizedResponse(0.5, public="class", random_state=np.random.default_rng(1)).fit(DF)
+    sanitizer = RandomizedResponse(0.5, public="class", random_state=np.random.RandomState(1)).fit(DF)
     assert sz.audit(DF, sensitive="survived", pipeline=sanitizer).facts.seeded
 
 

@@ -357,11 +357,10 @@ def test_bare_bytes_are_no_parameter_because_parameters_are_printed():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", [np.random.default_rng, np.random.RandomState])
 @pytest.mark.parametrize("estimator", ALL)
-def test_numpy_sources_are_taken_and_move_on(estimator, source):
+def test_a_random_state_is_taken_and_moves_on(estimator):
     def sanitizer():
-        return estimator(level(estimator, 0.5), sensitive=S, public=X, random_state=source(3))
+        return estimator(level(estimator, 0.5), sensitive=S, public=X, random_state=np.random.RandomState(3))
 
     fitted = sanitizer().fit(DF)
     first = fitted.transform(DF)
@@ -371,7 +370,7 @@ def test_numpy_sources_are_taken_and_move_on(estimator, source):
     assert fitted.report_.facts.seeded
 
 
-@pytest.mark.parametrize("source", ["seed", 1.5, b"short", [1, 2]])
+@pytest.mark.parametrize("source", ["seed", 1.5, b"short", [1, 2], np.random.default_rng(0)])
 def test_other_sources_of_randomness_are_refused(source):
     with pytest.raises(InvalidParameter, match=r"random_state|32 bytes"):
         Watchdog(LiftBudget.symmetric(1.0), sensitive=S, public=X, random_state=source).fit(DF).transform(DF)

@@ -439,7 +439,7 @@ def test_dates_are_declared_by_edges():
         ({"bins": BINS | {"pay": "year"}}, "bins must have edges"),
         ({"bins": BINS | {"pay": LearnedEdges([0.0, 1.5, 3.0])}}, "learned edges depend on the rows"),
         ({"public": lambda _: ["age"]}, "public must be a list of names"),
-        ({"random_state": np.random.default_rng(0)}, "random_state must be None or a NoiseKey"),
+        ({"random_state": np.random.RandomState(0)}, "random_state must be None or a NoiseKey"),
         ({"record_dp": 1.0}, "record_dp must be a RecordDP"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "yes"]})}, "leave secret_dp out"),
         ({"record_dp": RecordDP(1.0, {"s": ["no", "yes"]})}, "must declare the values of the column 'town'"),

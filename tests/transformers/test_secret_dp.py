@@ -220,7 +220,7 @@ def test_several_columns_have_all_combinations_of_their_values():
         ({"bins": {"s": "year"}}, "bins must have edges"),
         ({"bins": [0, 1]}, "bins must have edges"),
         ({"public": lambda _: ["age"]}, "public must be a list of names"),
-        ({"random_state": np.random.default_rng(0)}, "random_state must be None or a NoiseKey"),
+        ({"random_state": np.random.RandomState(0)}, "random_state must be None or a NoiseKey"),
         ({"secret_dp": (1.0, 1e-6)}, "secret_dp must be a SecretDP"),
         ({"secret_dp": SecretDP(1.0, 1e-6)}, "must declare the values of the column 's'"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "yes"]})}, "'s' has rows with a value"),

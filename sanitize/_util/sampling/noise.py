@@ -1,4 +1,4 @@
-"""Random words for the samplers: from a 256-bit key, a seed, a NumPy Generator, or the operating system.
+"""Random words for the samplers: from a 256-bit key, a seed, a NumPy RandomState, or the operating system.
 
 A keyed source is random access: word ``i`` of lane ``k`` depends only on the key, i and k, so any batch size, worker or
 retry draws the same noise for the same row. Each stage of a channel has lanes of its own.
@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -28,6 +28,7 @@ KEY_BYTES = 32
 _BLOCK_BYTES = 16
 
 
+@runtime_checkable
 class RandomWords(Protocol):
     """Source of uniform random words, in independent lanes."""
 
@@ -248,56 +249,30 @@ class RowWords:
         return (self._at(self._first + places) >> np.uint64(64 - bits)).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class GeneratorWords:
-    """Words drawn one after another from a NumPy Generator; lane and position are ignored."""
-
-    generator: np.random.Generator
-
-    def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-        """Return the next ``count`` words."""
-        return self.generator.integers(0, np.iinfo(dtype).max, size=count, dtype=dtype, endpoint=True)
-
-    def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the next 64-bit words, one per position."""
-        return self.generator.integers(0, 1 << 64, size=len(positions), dtype=np.uint64)
-
-
 WordStream: TypeAlias = "Callable[[int], NDArray[Any]]"
-Randomness: TypeAlias = "RandomWords | np.random.Generator | np.random.RandomState | int | np.integer | bytes | None"
+Randomness: TypeAlias = "NoiseKey | np.random.RandomState | int | np.integer | bytes | None"
 
 
-def random_words(source: Randomness) -> RandomWords:
-    """Return random words for a ``random_state``: a key, a seed, a Generator, or None for the operating system."""
+def random_words(source: Randomness) -> NoiseKey:
+    """Return random words for a ``random_state``: a key, a seed, a RandomState, or None for the operating system.
+
+    A RandomState moves on: each call draws a new key from it.
+    """
     if source is None:
         return NoiseKey.from_system()
     source = hidden(source)
+    if isinstance(source, NoiseKey):
+        return source
     if isinstance(source, bytes):
         return NoiseKey(source)
     if isinstance(source, (int, np.integer)):
         return NoiseKey.from_seed(int(source))
-    if isinstance(source, np.random.Generator):
-        return GeneratorWords(source)
     if isinstance(source, np.random.RandomState):
-        return GeneratorWords(np.random.Generator(source._bit_generator))
-    if hasattr(source, "words"):
-        return source
+        return NoiseKey(source.bytes(KEY_BYTES))
     raise InvalidParameter(
-        "random_state must be None, an integer, a NoiseKey (32 bytes) or a NumPy Generator, got "
+        "random_state must be None, an integer, a NumPy RandomState or a NoiseKey (32 bytes), got "
         f"{'str' if isinstance(source, str) else type(source).__name__}"
     )
-
-
-def derive_words(random_words: RandomWords, label: str) -> RandomWords:
-    """Return random words for another purpose: independent words of the same key, or a generator's next words."""
-    return random_words.derive(label) if isinstance(random_words, NoiseKey) else random_words
-
-
-def key_from(words: RandomWords, label: str) -> NoiseKey:
-    """Derive a key for one purpose from random words."""
-    if isinstance(words, NoiseKey):
-        return words.derive(label)
-    return NoiseKey(words.words(0, 0, KEY_BYTES // 4).astype("<u4").tobytes())
 
 
 def noise_key(source: Randomness) -> bytes | None:
@@ -306,7 +281,7 @@ def noise_key(source: Randomness) -> bytes | None:
     Raises
     ------
     InvalidParameter
-        If the source is a Generator, because a copy of it would draw the same noise and nothing shows which generators
+        If the source is a RandomState, because a copy of it would draw the same noise and nothing shows which of them
         are copies.
     """
     if source is None:
@@ -321,8 +296,9 @@ def noise_key(source: Randomness) -> bytes | None:
 
 
 def is_secure(source: Randomness) -> bool:
-    """Return whether a source is fit for a release: the operating system or a caller's key, not a seed or Generator."""
-    random_words(source)
+    """Return whether a source is fit for a release: the operating system or a caller's key, but no seed."""
+    if not isinstance(source, np.random.RandomState):  # which would move on
+        random_words(source)
     return source is None or isinstance(source, (bytes, NoiseKey))
 
 

@@ -14,7 +14,7 @@ from sanitize._util.checks import Vector, doubles, whole_number
 from sanitize._util.declared import Declared, SchemaError, Version1, read, to_builtin
 from sanitize._util.limits import DENSE_CELLS
 from sanitize._util.outputs import write_text
-from sanitize._util.sampling.noise import Randomness, random_words
+from sanitize._util.sampling.noise import Randomness, RandomWords, random_words
 from sanitize._util.sampling.sampler import draw_all, receiving
 from sanitize._util.sealed_text import NotStrict, strict_json
 from sanitize.core.alphabet import Alphabet, AlphabetForm
@@ -248,7 +248,7 @@ class Channel:
         return Channel((stage,), self.outputs, self.inputs)
 
     def sample(
-        self, codes: ArrayLike, rng: Randomness = None, *, start: int = 0, out: NDArray[Any] | None = None
+        self, codes: ArrayLike, rng: Randomness | RandomWords = None, *, start: int = 0, out: NDArray[Any] | None = None
     ) -> NDArray[Any]:
         """Draw the released symbol of each row, from exactly the distribution that reports measure.
 
@@ -256,7 +256,7 @@ class Channel:
         ----------
         codes : array-like of int, shape (n_rows,)
             Input symbols.
-        rng : None, int, numpy Generator or 32 bytes
+        rng : None, int, RandomState or 32 bytes
             None draws from a cryptographic generator keyed by the operating system. An integer seeds such a generator,
             for tests; bytes are its key.
         start : int
@@ -281,7 +281,7 @@ class Channel:
             )
         if rows.size and (rows.min() < 0 or rows.max() >= self.n_inputs):
             raise InvalidChannel(f"codes must be numbers of input symbols, from 0 to {self.n_inputs - 1}")
-        source = random_words(rng)
+        source = rng if isinstance(rng, RandomWords) else random_words(rng)
         steps = [
             stage.indices.take if stage.is_deterministic else stage.sampler.drawing(source, lane, start)
             for lane, stage in enumerate(self.stages)

@@ -28,7 +28,7 @@ from sanitize.engines.parquet._tasks import (
     worker_source,
     write_shuffled,
 )
-from sanitize.errors import InvalidParameter, TargetError
+from sanitize.errors import TargetError
 from sanitize.over_time import CountedElsewhere, as_ledger
 from sanitize.release.designer import Prepared, check_designer
 from sanitize.release.first_pass import RowCounts, TableCounter, check_row_order
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from sanitize._util.sampling.noise import RandomWords
     from sanitize.over_time import Entry, Ledger, Tally
     from sanitize.release.first_pass import RowOrder
     from sanitize.release.layout import Layout
@@ -108,7 +107,7 @@ def release_by_tasks(
             spending = book.spending(CountedElsewhere(first.tally), sanitizer, key=key, target=place.path)
             together = stack.enter_context(spending)
         # Workers get the key, but neither the report nor counts.
-        words, bare = _shared_key(prepared.words).for_workers(), prepared.release
+        words, bare = prepared.words.for_workers(), prepared.release
         shared = worker_source(table), Prepared(bare, np.zeros(0, np.int64), words, None, prepared.footer)
         if rows == "keep":  # each task draws and writes its rows
             with _parts(place, len(tasks)) as folder:
@@ -157,13 +156,7 @@ class _FirstPassByTasks(TableCounter):
 def shared_noise_key(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
     """Return the key of the noise for all workers; a repeated task draws the same rows with it on any worker."""
     key = hidden(key)
-    return _shared_key(random_words(sanitizer.recipe().random_state if key is None else key)).for_workers()
-
-
-def _shared_key(words: RandomWords) -> NoiseKey:
-    if not isinstance(words, NoiseKey):
-        raise InvalidParameter("random_state: workers cannot share a NumPy Generator; leave it at None, or give key=")
-    return words
+    return random_words(sanitizer.recipe().random_state if key is None else key).for_workers()
 
 
 @contextlib.contextmanager

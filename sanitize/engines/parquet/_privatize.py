@@ -90,7 +90,7 @@ def release_file(
         Rows in memory per worker; the output does not depend on this number.
     workers : int, optional
         Threads that read, count and draw, each one row group at a time; all cores by default. Memory grows with their
-        number, and the output does not depend on it. Noise from a NumPy Generator is drawn by one thread.
+        number, and the output does not depend on it.
     ledger : Ledger or path, optional
         Ledger of the releases of this table: the release is refused if all recorded releases and this one exceed the
         ledger's budget; otherwise it is recorded.
@@ -100,7 +100,7 @@ def release_file(
     receipt : path, optional
         File for the receipt that `verify_file` needs, outside the folder of the target and readable by its owner only.
         It contains a key that is derived for this release and source only; anyone who has it can remove the noise. Not
-        possible for releases that cannot be drawn again: from a stream, a seed, a NumPy Generator, or ``secret_dp``.
+        possible for releases that cannot be drawn again: from a stream, a seed, a RandomState, or ``secret_dp``.
     allow_useless : bool, optional
         Whether to write a release although each of its columns keeps less than 5 % of its information. The command line
         allows this only with an option.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow as pa
 from sanitize._util.limits import FEW_ROWS
 from sanitize._util.outputs import STREAM, Outputs, new_file, writing
 from sanitize._util.progress import advance, begin
-from sanitize._util.sampling.noise import GeneratorWords, NoiseKey, RandomWords, derive_words
+from sanitize._util.sampling.noise import NoiseKey
 from sanitize._util.system import ordered_map
 from sanitize.engines.parquet._writers import ROW_GROUP_ROWS, CsvWriter, ReleaseWriter, output_schema
 from sanitize.errors import SourceChanged
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._util.sampling.noise import RandomWords
     from sanitize.core.channel import Channel
     from sanitize.release.designer import Prepared
     from sanitize.release.first_pass import TableCounter
@@ -75,7 +74,7 @@ def draw_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int
     return total
 
 
-def shuffle_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) -> Iterator[NDArray[Any]]:
+def shuffle_blocks(counts: Counts, words: NoiseKey, sizes: Iterable[int]) -> Iterator[NDArray[Any]]:
     """Yield codes with given counts in random order, in blocks of given sizes.
 
     Only one block is in memory, whatever the number of rows.
@@ -84,22 +83,17 @@ def shuffle_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) -> 
     ----------
     counts : ndarray of int, shape (n_y,)
         Number of occurrences of each code.
-    words : RandomWords
+    words : NoiseKey
     sizes : iterable of int
         Number of rows of each block; the sum equals that of the counts.
     """
-    for number, left in enumerate(compositions(counts, size_generator(words), sizes)):
+    for number, left in enumerate(compositions(counts, words.generator(), sizes)):
         yield arrange(left, block_generator(words, number))
 
 
-def size_generator(words: RandomWords) -> np.random.Generator:
-    """Make the generator that draws the number of each code in each block."""
-    return words.generator() if isinstance(words, NoiseKey) else cast("GeneratorWords", words).generator
-
-
-def block_generator(words: RandomWords, number: int) -> np.random.Generator:
+def block_generator(words: NoiseKey, number: int) -> np.random.Generator:
     """Make the generator that draws the order of one block, so that any block can be drawn alone."""
-    return size_generator(words.derive(f"order of block {number}") if isinstance(words, NoiseKey) else words)
+    return words.derive(f"order of block {number}").generator()
 
 
 def compositions(counts: Counts, generator: np.random.Generator, sizes: Iterable[int]) -> Iterator[Counts]:
@@ -157,7 +151,7 @@ class Block:
     """Released codes of consecutive output rows, their noise for decoding, and their kept columns."""
 
     codes: NDArray[Any]
-    words: RandomWords
+    words: NoiseKey
     start: int
     own: Mapping[str, pa.Array] = field(default_factory=dict)
 
@@ -197,8 +191,6 @@ class SecondPass:
     before: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        # Draws from a generator are sequential; only draws from a key can be made by any thread.
-        self.workers = self.first.workers if isinstance(self.prepared.words, NoiseKey) else 1
         self.seen = np.zeros(self.prepared.release.channel.n_inputs, np.int64)
 
     def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
@@ -208,12 +200,12 @@ class SecondPass:
         if rows == "keep":
             yield from map(self.blocks, files)
             return
-        totals = draw_counts(self.prepared.release.channel, expected, derive_words(words, "drawn"), self.workers)
+        totals = draw_counts(self.prepared.release.channel, expected, words.derive("drawn"), self.first.workers)
         n_parts, n_rows = len(files), int(totals.sum())
         blocks = shuffle_blocks(totals, words, block_sizes(n_rows, n_parts))
-        yield from self._even_parts(blocks, n_rows, derive_words(words, "shuffled"))
+        yield from self._even_parts(blocks, n_rows, words.derive("shuffled"))
 
-    def _even_parts(self, blocks: Iterator[NDArray[Any]], n_rows: int, words: RandomWords) -> Iterator[Iterator[Block]]:
+    def _even_parts(self, blocks: Iterator[NDArray[Any]], n_rows: int, words: NoiseKey) -> Iterator[Iterator[Block]]:
         """Yield one part per input file, all of about the same number of rows, as blocks of shuffled codes."""
 
         def part_blocks(start: int, end: int) -> Iterator[Block]:
@@ -247,7 +239,7 @@ class SecondPass:
     def _draw_file(self, file: Path, first: int) -> Iterator[Block]:
         """Yield the released rows of each batch of a file, in order."""
         words, release, label = self.prepared.words, self.prepared.release, self.first.source.label(file)
-        words, channel = derive_words(words, label) if label else words, release.channel
+        words, channel = words.derive(label) if label else words, release.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
         before = self.before
 
@@ -264,7 +256,8 @@ class SecondPass:
                 row += len(codes)
             return seen, Block.join(drawn) if drawn else Block(np.empty(0, dtype), words, row)
 
-        for seen, block in ordered_map(draw, self.first.loads([file], list(release.layout.read), first), self.workers):
+        loads = self.first.loads([file], list(release.layout.read), first)
+        for seen, block in ordered_map(draw, loads, self.first.workers):
             self.seen += seen
             self.before += len(block.codes)
             yield block
@@ -316,7 +309,7 @@ class SecondPass:
             return writer.encode({**release.decode(block.codes, block.words, block.start), **block.own})
 
         # Lines of CSV are made while writing, so preparing more than the next rows would be useless.
-        for encoded in ordered_map(encode_block, blocks, min(self.workers, 2) if as_csv else self.workers):
+        for encoded in ordered_map(encode_block, blocks, min(self.first.workers, 2) if as_csv else self.first.workers):
             with writing(path):
                 writer.write(encoded)
         with writing(path):

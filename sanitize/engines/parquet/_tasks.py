@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._util.outputs import new_file
-from sanitize._util.sampling.noise import derive_words
 from sanitize.engines.parquet._second_pass import (
     Block,
     SecondPass,
@@ -24,7 +23,6 @@ from sanitize.engines.parquet._second_pass import (
     block_sizes,
     compositions,
     part_path,
-    size_generator,
 )
 from sanitize.engines.parquet._writers import ROW_GROUP_ROWS
 from sanitize.errors import SourceChanged
@@ -163,7 +161,7 @@ def make_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most:
     bounds = [n_rows * file // n_files for file in range(n_files + 1)]
     of_files = [[next(blocks) for _ in range(-(-(end - start) // ROW_GROUP_ROWS))] for start, end in pairwise(bounds)]
     runs = [([sizes[i] for i in run], total) for sizes in of_files for run, total in consecutive(sizes, most)]
-    drawn = compositions(released, size_generator(words), [size for sizes, _ in runs for size in sizes])
+    drawn = compositions(released, words.generator(), [size for sizes, _ in runs for size in sizes])
     parts: list[ShuffledPart] = []
     first = start = 0
     for sizes, total in runs:
@@ -181,7 +179,7 @@ def write_shuffled(source: ParquetSource, prepared: Prepared[None], folder: Path
         start = part.start
         for number, counts in enumerate(part.blocks, part.first):
             codes = arrange(counts, block_generator(words, number))
-            yield Block(codes, derive_words(words, "shuffled"), start)
+            yield Block(codes, words.derive("shuffled"), start)
             start += len(codes)
 
     path = part_path(folder, part.number)

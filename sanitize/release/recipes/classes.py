@@ -200,7 +200,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         self,
         layout: Layout,
         rows: Mapping[str, Any],
-        words: RandomWords,
+        words: NoiseKey,
         numbers: Codes | None = None,
         partition: ClassPartition | None = None,
         extra_columns: Collection[str] = (),
@@ -239,7 +239,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         free = [name for name in table if name not in declared]
         companions = [name for name in source if name not in layout.sensitive]  # S may be protected here
         refuse_identifiers(source, free, companions=() if self.person else companions)
-        key = key_from(words, "latent classes") if partition is None else partition.words
+        key = words.derive("latent classes") if partition is None else partition.words
         fitted, weights = (design, None) if source is rows else (None, None)
         if design is None:
             fitted, weights = self._row_of_each_person(source, key)

@@ -116,13 +116,12 @@ class Receipt:
         key = hidden(key)
         refuse_noisy(sanitizer, _NO_SECRET_DP)
         randomness = sanitizer.recipe().random_state if key is None and isinstance(sanitizer, Designer) else key
-        whole = random_words(randomness) if is_secure(randomness) else None
-        if not isinstance(whole, NoiseKey):
+        if not is_secure(randomness):
             raise InvalidParameter(
-                "a receipt needs random_state=None or a NoiseKey: a seed can be guessed, and a NumPy Generator cannot "
+                "a receipt needs random_state=None or a NoiseKey: a seed can be guessed, and a RandomState cannot "
                 "repeat its draws"
             )
-        digest = digest_of_source(source)
+        whole, digest = random_words(randomness), digest_of_source(source)
         return cls(whole.release_key(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
 
     def to_json(self, release: FittedRelease) -> str:

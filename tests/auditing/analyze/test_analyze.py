@@ -100,7 +100,7 @@ def survey(n, seed, channel):
     town, rooms = rng.integers(0, 2, n), rng.integers(1, 4, n)
     owns = rng.random(n) < expit(-1 + 0.5 * rooms + 0.8 * town)
     source = pa.table({**TOWNS.decode(2 * town + owns), "rooms": rooms})
-    return source, pa.table({**channel.outputs.decode(channel.sample(2 * town + owns, rng)), "rooms": rooms})
+    return source, pa.table({**channel.outputs.decode(channel.sample(2 * town + owns, rng.bytes(32))), "rooms": rooms})
 
 
 @pytest.fixture

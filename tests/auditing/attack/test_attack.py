@@ -326,7 +326,7 @@ def test_the_expected_success_of_linkage_is_what_is_seen_on_average():
         frame = pd.DataFrame({"x": x})
         alphabet = sz.core.alphabet.Alphabet(("x",), [0, 1, 2])
         named = channel.renamed(alphabet, alphabet)
-        found = attack.link(frame, pd.DataFrame({"x": named.sample(x, rng)}), named, positions=range(30))
+        found = attack.link(frame, pd.DataFrame({"x": named.sample(x, rng.bytes(32))}), named, positions=range(30))
         differences.append(found.after.observed - found.after.expected)
     assert abs(np.mean(differences)) < 5 * np.std(differences) / math.sqrt(300)
 

@@ -21,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 
 import sanitize as sz
 import sanitize.pandas
-from sanitize._util.sampling.noise import GeneratorWords
 from sanitize.core.budgets import LiftBudget
 from sanitize.core.channel import Channel
 from sanitize.engines.parquet import _second_pass, plan_file, release_file
@@ -328,11 +327,10 @@ def test_kept_rows_keep_their_order(source, tmp_path):
 @pytest.mark.parametrize("sizes", [(4,), (2, 2), (1, 1, 1, 1), (3, 1)])
 def test_shuffled_blocks_give_exact_counts_in_uniform_order(sizes):
     """All 12 orders of aabc equally often in 6000 draws: chi-square, false alarm 1e-6, seed fixed."""
-    generator = np.random.default_rng(1)
     counts = np.array([2, 1, 1, 0])
     seen = Counter()
-    for _ in range(6000):
-        blocks = list(shuffle_blocks(counts, GeneratorWords(generator), sizes))
+    for seed in range(6000):
+        blocks = list(shuffle_blocks(counts, sz.NoiseKey.from_seed(seed), sizes))
         assert [len(block) for block in blocks] == list(sizes)
         seen[tuple(np.concatenate(blocks).tolist())] += 1
     orders = set(permutations([0, 0, 1, 2]))
@@ -388,14 +386,14 @@ def test_shuffled_blocks_use_up_large_counts_exactly():
     counts = rng.integers(0, 500, 300)
     n = int(counts.sum())
     sizes = [n // 7] * 7 + [n - 7 * (n // 7)]
-    drawn = np.concatenate(list(shuffle_blocks(counts, GeneratorWords(rng), sizes)))
+    drawn = np.concatenate(list(shuffle_blocks(counts, sz.NoiseKey.from_seed(2), sizes)))
     np.testing.assert_array_equal(np.bincount(drawn, minlength=300), counts)
 
 
 def test_shuffled_blocks_use_up_their_counts_beyond_the_range_of_the_sampler_too(monkeypatch):
     monkeypatch.setattr("sanitize.engines.parquet._second_pass._POPULATION", 0)
     counts = np.array([5000, 1, 0, 3, 800])
-    drawn = np.concatenate(list(shuffle_blocks(counts, GeneratorWords(np.random.default_rng(3)), [100] * 58 + [4])))
+    drawn = np.concatenate(list(shuffle_blocks(counts, sz.NoiseKey.from_seed(3), [100] * 58 + [4])))
     np.testing.assert_array_equal(np.bincount(drawn, minlength=5), counts)
 
 
