@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._util.checks import Vector, as_list, is_number, whole_number
+from sanitize._util.checks import Vector, as_list
 from sanitize.core.channel import channel_matrix
 from sanitize.errors import InvalidChannel, InvalidParameter
 from sanitize.theory.accounting._balance import Balance, BalanceBounds, balance_function
@@ -55,7 +54,7 @@ class ComputationalBalance(BalanceBounds):
 def computational_balance_function(
     channel: Channel | ArrayLike | Any,
     b: float,
-    readers: int | Sequence[ArrayLike],
+    readers: Sequence[ArrayLike],
     sizes: Sequence[int] | None = None,
     *,
     tol: float = 1e-9,
@@ -77,9 +76,8 @@ def computational_balance_function(
         P(y|x), as in `balance_function`.
     b : float
         Entropy in nats, between 0 and log n_x.
-    readers : int or sequence of arrays of shape (n_y, n_z)
-        Channels from Y to what the adversary sees; or a number k for all maps of Y to k values, which are adversaries
-        with log k nats of memory.
+    readers : sequence of arrays of shape (n_y, n_z)
+        Channels from Y to what the adversary sees.
     sizes : sequence of int, optional
         Number of letters of each record; by default the table is one record.
     tol : float
@@ -96,41 +94,30 @@ def computational_balance_function(
     InvalidChannel
         If the channel or a reader is not row-stochastic, or they do not fit.
     InvalidParameter
-        If there is no reader, k is below 1 or has more than 1000 maps, or another argument is out of range.
+        If there is no reader, or another argument is out of range.
 
     Examples
     --------
     One of five letters through 5-ary randomised response with e^ε = 6; the adversary remembers one bit of the answer.
 
+    >>> import itertools
     >>> import numpy as np
     >>> answers = np.full((5, 5), 0.1) + 0.5 * np.eye(5)
-    >>> balance = computational_balance_function(answers, b=1.5, readers=2)
+    >>> readers = [np.eye(2)[list(bits)] for bits in itertools.product((0, 1), repeat=5)]
+    >>> balance = computational_balance_function(answers, b=1.5, readers=readers)
     >>> round(float(balance), 4), [round(bound, 4) for bound in balance.tau]
     (0.0021, [0.2328, 0.2328])
     """
     matrix = channel_matrix(channel)
-    n_y, most = matrix.shape[1], 1000
-    if is_number(readers):
-        k = min(whole_number("readers", readers, 1), n_y)
-        # Number of maps onto k values up to renaming, a Stirling number of the second kind.
-        n_maps = sum((-1) ** j * math.comb(k, j) * (k - j) ** n_y for j in range(k + 1)) // math.factorial(k)
-        if n_maps > most:
-            raise InvalidParameter(
-                f"readers={k} would need more than {most} maps of {n_y} outputs to {k} values; give a list of channels"
+    n_y = matrix.shape[1]
+    matrices = [channel_matrix(reader, f"reader {j + 1}") for j, reader in enumerate(as_list("readers", readers))]
+    if not matrices:
+        raise InvalidParameter("readers must be a list of at least one channel from Y, got an empty list")
+    for j, reader in enumerate(matrices):
+        if len(reader) != n_y:
+            raise InvalidChannel(
+                f"reader {j + 1} must take the {n_y} outputs of the channel, but it takes {len(reader)} outputs"
             )
-        matrices = [np.eye(k)[labels] for labels in _partitions(n_y, k)]
-    else:
-        several: Sequence[ArrayLike] = readers  # type: ignore[assignment]
-        matrices = [channel_matrix(reader, f"reader {j + 1}") for j, reader in enumerate(as_list("readers", several))]
-        if not matrices:
-            raise InvalidParameter(
-                "readers must be a number of values or a list of at least one channel from Y, got an empty list"
-            )
-        for j, reader in enumerate(matrices):
-            if len(reader) != n_y:
-                raise InvalidChannel(
-                    f"reader {j + 1} must take the {n_y} outputs of the channel, but it takes {len(reader)} outputs"
-                )
     seen = [matrix @ reader for reader in matrices]
     balances = tuple(balance_function(balance, b, sizes, tol=tol, starts=starts) for balance in _distinct(seen))
     everyone = individual_channel_capacity(matrix, sizes=(len(matrix),) if sizes is None else sizes, tol=tol)
