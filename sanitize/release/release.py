@@ -198,9 +198,7 @@ class FittedRelease:
             codes[unseen] = self.fallback
         return codes, n_unseen
 
-    def apply(
-        self, source: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
-    ) -> tuple[dict[str, pa.Array], int]:
+    def apply(self, source: Mapping[str, Any], words: RandomWords, start: int = 0) -> tuple[dict[str, pa.Array], int]:
         """Release rows: return their released columns, and the number of rows whose symbol was unseen at fit.
 
         Parameters
@@ -210,12 +208,10 @@ class FittedRelease:
         words : RandomWords
         start : int
             Number of the first row; the draw of a row depends on its number, not on its batch.
-        workers : int
-            Threads that draw and write latent classes; the released rows do not depend on their number.
         """
-        codes, n_unseen = self.encode(source, workers)
+        codes, n_unseen = self.encode(source)
         warn_of_unseen(n_unseen, len(codes))
-        return self.draw(codes, words, start, workers) | self.own_values(source), n_unseen
+        return self.draw(codes, words, start) | self.own_values(source), n_unseen
 
     @property
     def own_columns(self) -> tuple[str, ...]:
@@ -293,4 +289,4 @@ def holdout_report(counts: ContingencyTable, design: FittedRelease, confidence: 
     worst = distributions.worst_case(channel)
     report = replace(report, measures=as_estimates(report.measures, worst, channel))
     lines = measure_worst_case(worst, report.budget)
-    return report.replace_measures("worst_case", lines, confidence=report.confidence, worst=worst)
+    return report.with_worst_case(lines, confidence=report.confidence, worst=worst)

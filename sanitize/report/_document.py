@@ -195,24 +195,22 @@ def column_list(columns: Sequence[str], separator: str = ", ", most: int = 5, li
 N_SYMBOLS, N_SENSITIVE, N_MARGINS, N_VALUES = 24, 12, 16, 8
 
 
-def lift_map(
-    before: JointDistribution, after: JointDistribution, n_symbols: int = N_SYMBOLS, n_sensitive: int = N_SENSITIVE
-) -> dict[str, Any]:
+def lift_map(before: JointDistribution, after: JointDistribution) -> dict[str, Any]:
     """Log-lift of the riskiest symbols before and after, for the most frequent sensitive symbols.
 
     Rows are symbols, sorted by decreasing |log-lift| before the release (the more frequent of equals first); the map
     after the release begins with the same symbols in the same order. Columns are sensitive symbols, the most frequent
     first.
     """
-    frequent = np.argsort(-before.p_s, kind="stable")[:n_sensitive]
+    frequent = np.argsort(-before.p_s, kind="stable")[:N_SENSITIVE]
     rank: dict[str, int] = {}  # order of the first map, which the second follows for symbols in both
 
     def side(joint: JointDistribution) -> dict[str, Any]:
         logs = log_lift(joint)
-        riskiest = np.lexsort((-joint.p_x, -np.abs(logs).max(axis=0)))[:n_symbols]
-        order = sorted(map(int, riskiest), key=lambda y: rank.get(joint.public.label(y), n_symbols))
+        riskiest = np.lexsort((-joint.p_x, -np.abs(logs).max(axis=0)))[:N_SYMBOLS]
+        order = sorted(map(int, riskiest), key=lambda y: rank.get(joint.public.label(y), N_SYMBOLS))
         labels = [joint.public.label(y) for y in order]
-        rank.update(zip(labels, range(n_symbols), strict=False))
+        rank.update(zip(labels, range(N_SYMBOLS), strict=False))
         rows, shares = [list(map(exact, column)) for column in logs[frequent].T[order]], joint.p_x[order].tolist()
         return {"n_symbols": len(joint.public), "symbols": labels, "shares": shares, "log_lift": rows}
 

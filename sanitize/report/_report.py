@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
     from sanitize.core.channel import Channel
     from sanitize.core.confidence import ConfidenceSet, WorstCase
-    from sanitize.core.measures import Measure, Scope
+    from sanitize.core.measures import Measure
     from sanitize.core.profiles import Relation
     from sanitize.report._curve import TradeoffCurve
     from sanitize.report._document import Audience
@@ -325,16 +325,11 @@ class LeakageReport(ReportViews):
         warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
         return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
-    def replace_measures(
-        self,
-        scope: Scope,
-        measures: Iterable[Measure] = (),
-        *,
-        confidence: float | None = None,
-        worst: WorstCase | None = None,
+    def with_worst_case(
+        self, measures: Iterable[Measure] = (), *, confidence: float | None = None, worst: WorstCase | None = None
     ) -> LeakageReport:
-        """Return the report with measures of another scope, a confidence, and their worst case."""
-        others = (measure for measure in self.measures if measure.scope != scope)
+        """Return the report with other measures of the worst case, the worst case itself, and its confidence."""
+        others = (measure for measure in self.measures if measure.scope != "worst_case")
         return replace(self, measures=(*others, *measures), confidence=confidence, _worst=worst)
 
     def with_ledger_count(self, together: LeakageReport) -> LeakageReport:

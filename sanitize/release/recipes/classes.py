@@ -350,7 +350,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         sections = tuple(section for section in release.report.sections if section.name != "power")
         report = replace(release.report, public=layout.read, facts=facts, sections=sections)
         if self.confidence is not None:  # held-out rows certify in place of a set of distributions
-            report = report.replace_measures("worst_case", confidence=self.confidence)
+            report = report.with_worst_case(confidence=self.confidence)
         lost = {entry.column: entry.n_rows / n_rows for entry in replaced}
         report = with_columns(report, layout.column_counts(), release.channel, lost)
         # Relations under other limits for the same classes are not reported.

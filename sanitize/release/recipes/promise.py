@@ -229,7 +229,7 @@ def with_promise(release: FittedRelease, promise: DPGuarantee, layout: Any) -> F
         figure = ("noise on each count (standard deviation, rows)", noise.variance**0.5)
         section = replace(section, rows=(*section.rows, figure))
     if report.confidence is None:  # noisy counts are not a sample of any population
-        report = report.replace_measures("worst_case").with_section(_spread_section(release))
+        report = report.with_worst_case().with_section(_spread_section(release))
     return replace(release, report=replace(report, sections=(section, *report.sections)))
 
 
