@@ -314,10 +314,8 @@ def count_table(
 ) -> ContingencyTable:
     """Count the columns of a table, optionally with weights and clusters of rows."""
     sensitive, public = ([names] if isinstance(names, str) else list(names) for names in (sensitive, public))
-    overlap = set(sensitive) & set(public)
-    if overlap:
-        name = min(overlap)
-        raise ColumnError.fault(name, "is listed both as sensitive and as public; choose one")
+    if overlap := set(sensitive) & set(public):
+        raise ColumnError.fault(min(overlap), "is listed both as sensitive and as public; choose one")
     table = ContingencyTable.empty(sensitive, public)
     if weights is None:
         table.count(df)

@@ -248,8 +248,7 @@ class OwnedRows:
     def with_columns(self, columns: Mapping[str, Any], shared: Collection[str] = ()) -> OwnedRows:
         """Return the rows with added columns from other tables; refuse names that occur twice."""
         if duplicates := sorted(columns.keys() & self.columns.keys()):
-            words = f"column {duplicates[0]!r} of table {self.name!r} occurs twice; rename it"
-            raise ColumnError(words, duplicates[0])
+            raise ColumnError.fault(duplicates[0], f"of table {self.name!r} occurs twice; rename it")
         names = self.summary_names | (columns.keys() - set(shared))
         return replace(self, columns={**self.columns, **columns}, summary_names=names)
 

@@ -219,8 +219,7 @@ class Layout:
         overlap = set(self.sensitive) & set(self.public)
         # With the same columns on both sides, the report measures what a release reveals about the public columns.
         if overlap and set(self.sensitive) != set(self.public):
-            name = min(overlap)
-            raise ColumnError.fault(name, "is listed both as sensitive and as public; choose one")
+            raise ColumnError.fault(min(overlap), "is listed both as sensitive and as public; choose one")
         for kind, names in (("sensitive", self.sensitive), ("public", self.public)):
             if not names:
                 raise ColumnError(f"there is no {kind} column; name at least one with {kind}=")

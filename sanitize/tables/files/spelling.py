@@ -130,11 +130,12 @@ def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
     if matches.null_count != plain.null_count:
         raise pa.ArrowInvalid("a text is not a date of this form")
     part = {field.name: pc.struct_field(matches, field.name) for field in matches.type}
-    day = _join_texts([_year(part), pc.utf8_lpad(_month(part), 2, "0"), pc.utf8_lpad(part["d"], 2, "0")], "-")
+    month, day_of_month = (pc.utf8_lpad(digits, 2, "0") for digits in (_month(part), part["d"]))
+    day = pc.binary_join_element_wise(_year(part), month, day_of_month, "-")
     if "H" in part:
         # A missing minute or second is 00.
         times = [pc.utf8_lpad(part[name], 2, "0") if name in part else pa.repeat("00", len(day)) for name in "HMS"]
-        day = _join_texts([day, _join_texts(times, ":")], " ")
+        day = pc.binary_join_element_wise(day, pc.binary_join_element_wise(*times, ":"), " ")
     return day.cast(dtype)
 
 
@@ -179,7 +180,7 @@ def _year(part: dict[str, pa.Array]) -> pa.Array:
         return part["Y"]
     # As in POSIX: 69 to 99 are in the last century.
     is_past = pc.greater_equal(part["y"], "69")
-    return _join_texts([pc.if_else(is_past, "19", "20"), part["y"]], "")
+    return pc.binary_join_element_wise(pc.if_else(is_past, "19", "20"), part["y"], "")
 
 
 def _month(part: dict[str, pa.Array]) -> pa.Array:
@@ -188,7 +189,3 @@ def _month(part: dict[str, pa.Array]) -> pa.Array:
     names = part.get("b", part.get("B"))
     index = pc.index_in(pc.utf8_slice_codeunits(pc.utf8_lower(names), 0, 3), value_set=pa.array(_MONTHS))
     return pc.add(index.fill_null(98), 1).cast(pa.string())  # no such month: Arrow refuses it
-
-
-def _join_texts(parts: list[pa.Array], sign: str) -> pa.Array:
-    return pc.binary_join_element_wise(*parts, sign)
