@@ -124,9 +124,8 @@ class Alphabet:
                 level = orders[name]
                 rank = look_up(values, level)
                 if (rank == UNSEEN).any():
-                    raise ColumnError(
-                        f"column {name!r} contains a value that is not in its declared order; add it to that order",
-                        name,
+                    raise ColumnError.fault(
+                        name, "contains a value that is not in its declared order; add it to that order"
                     )
             else:
                 level, order = sort_values(values)

@@ -290,7 +290,7 @@ class _Groups:
             raise InvalidParameter(f"summaries of {name!r} must be some of {words}, got {what!r}")
         if not is_ordered(column.type, name):
             words = f"contains no numbers or dates, so it has no {what}; ask for its share in summaries="
-            raise ColumnError(f"column {name!r} {words}", name)
+            raise ColumnError.fault(name, words)
         numbers, missing = as_ordered(column, name)
         present, group = numbers[~missing], self.of_row[~missing]
         rows = np.bincount(group, minlength=self.n)
@@ -396,7 +396,7 @@ def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str
     if lost := int((owner == UNSEEN).sum()):
         words = f"has keys that table {above.name!r} does not have ({lost} rows)"
         advice = "drop these rows, or set their keys to missing"
-        raise ColumnError(f"column {key!r} of table {name!r} {words}; {advice}", key)
+        raise ColumnError.fault(key, f"of table {name!r} {words}; {advice}")
     nobody = np.flatnonzero(owner < 0)
     n = len(above.owner)
     owner[nobody] = n + np.arange(len(nobody))

@@ -67,9 +67,8 @@ def table_features(
             sources[label] = as_arrow(values, label)
     for name, column in sources.items():
         if len(column) != table.n_rows:
-            raise ColumnError(
-                f"column {name!r} has {len(column)} rows, and the table has {table.n_rows}; give one value per row",
-                name,
+            raise ColumnError.fault(
+                name, f"has {len(column)} rows, and the table has {table.n_rows}; give one value per row"
             )
         values, codes = ascending(column, name)
         as_number = numeric == "numbers" and name in names and is_numeric(column.type)

@@ -116,10 +116,9 @@ def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
     column = as_arrow(batch[name], name)
     weights = as_numbers(column) if is_numeric(column.type) else np.full(len(column), np.nan)
     if not (np.isfinite(weights) & (weights > 0)).all():
-        raise ColumnError(
-            f"column {name!r} must contain the weights of the rows, which are numbers > 0; correct the column, or "
-            "leave weights out",
+        raise ColumnError.fault(
             name,
+            "must contain the weights of the rows, which are numbers > 0; correct the column, or leave weights out",
         )
     return weights
 

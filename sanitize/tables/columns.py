@@ -293,6 +293,4 @@ def concat_values(values: pa.Array, fresh: pa.Array, name: str) -> pa.Array:
                 continue
             if comparable(joined) == [*comparable(values), *comparable(fresh)]:
                 return joined
-    raise ColumnError(
-        f"column {name!r} has values of type {values.type} and of type {fresh.type}; convert all to one type", name
-    )
+    raise ColumnError.fault(name, f"has values of type {values.type} and of type {fresh.type}; convert all to one type")

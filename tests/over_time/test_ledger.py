@@ -335,7 +335,7 @@ def test_a_random_state_is_refused_because_its_copies_draw_the_same(tmp_path):
         with pytest.raises(InvalidParameter, match="a copy of it could draw another"):
             call(df, sanitizer)
     with pytest.raises(InvalidParameter, match="a copy of it could draw"):
-        ledger.record(df, respond(), key=source(3))
+        ledger.record(df, respond(), key=np.random.RandomState(3))
     assert len(ledger) == 0
     df.to_parquet(tmp_path / "raw.parquet")
     files = tmp_path / "raw.parquet", tmp_path / "released.parquet"

@@ -412,7 +412,7 @@ def test_a_search_is_refused_and_what_it_found_is_audited():
     [
         ((1, 1), "same key or seed"),
         ((sz.NoiseKey(b"1" * 32), sz.NoiseKey(b"1" * 32)), "same key or seed"),
-        ((np.random.default_rng(1), None), "a copy of it could draw"),
+        ((np.random.RandomState(1), None), "a copy of it could draw"),
     ],
     ids=["seed", "key", "state"],
 )

@@ -284,15 +284,12 @@ def noise_key(source: Randomness) -> bytes | None:
         If the source is a RandomState, because a copy of it would draw the same noise and nothing shows which of them
         are copies.
     """
-    if source is None:
-        return None
-    words = random_words(source)
-    if isinstance(words, NoiseKey):
-        return words.key
-    raise InvalidParameter(
-        f"random_state must not be a {type(source).__name__}, because a copy of it could draw another release with the "
-        "same noise; leave random_state at None, or give a new NoiseKey"
-    )
+    if isinstance(source, np.random.RandomState):
+        raise InvalidParameter(
+            "random_state must not be a RandomState, because a copy of it could draw another release with the same "
+            "noise; leave random_state at None, or give a new NoiseKey"
+        )
+    return None if source is None else random_words(source).key
 
 
 def is_secure(source: Randomness) -> bool:

@@ -111,7 +111,7 @@ def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
     array, codes = (as_arrow(rows[column], column), None) if is_kept else hidden.level(column)
     if not is_numeric(array.type):
         advice = "use sanitize.auditing.analyze.table to estimate the shares of its values"
-        raise ColumnError(f"column {column!r} contains no numbers; {advice}", column)
+        raise ColumnError.fault(column, f"contains no numbers; {advice}")
     if is_kept:
         return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     return np.array([*map(float, array.to_pylist()), np.nan])[codes]

@@ -46,7 +46,7 @@ _DRAWN_ROWS = 1 << 20
 _DEVIATIONS = 4
 
 
-def draw_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int = 1) -> Counts:
+def draw_counts(channel: Channel, rows: Counts, words: NoiseKey, workers: int = 1) -> Counts:
     """Draw the number of rows of each released symbol, given the number of rows of each input symbol, shape (n_y,).
 
     Inputs with a single output need no draw.

@@ -218,9 +218,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     def _other_type(self, dtype: pa.DataType) -> ColumnError:
         kind = self.values.type
-        return ColumnError(
-            f"column {self.name!r} is {dtype}, but was {kind} when the model was fitted; convert it first", self.name
-        )
+        return ColumnError.fault(self.name, f"is {dtype}, but was {kind} when the model was fitted; convert it first")
 
     def draw_outcomes(self, groups: Codes, words: NDArray[np.uint64]) -> Codes:
         """Draw the outcomes of rows, given their groups, from 32-bit random words."""
@@ -350,10 +348,10 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             If ancestors are given for a column that is not text.
         """
         if above and not pa.types.is_string(values.type) and not pa.types.is_null(values.type):
-            raise ColumnError(
-                f"column {name!r} has a hierarchy and must be text, got {values.type}; convert it to text, or give "
-                "bins in place of the hierarchy",
+            raise ColumnError.fault(
                 name,
+                f"has a hierarchy and must be text, got {values.type}; convert it to text, or give "
+                "bins in place of the hierarchy",
             )
         heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]
         if is_ordered(column.type, name):

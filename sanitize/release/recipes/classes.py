@@ -15,7 +15,7 @@ import numpy as np
 
 from sanitize import mechanisms
 from sanitize._util.checks import check_choice, whole_number
-from sanitize._util.sampling.noise import key_from, random_words
+from sanitize._util.sampling.noise import random_words
 from sanitize.core.budgets import LDPBudget, LiftBudget, MeanBudget, declared_budget, limits_for
 from sanitize.core.channel import Channel
 from sanitize.core.confidence import REPEATED, check_confidence, repeats_too_often
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._util.checks import Codes, Mask, Vector
-    from sanitize._util.sampling.noise import NoiseKey, Randomness, RandomWords
+    from sanitize._util.sampling.noise import NoiseKey, Randomness
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable, JointDistribution
     from sanitize.release.first_pass import RowOrder, TableSource

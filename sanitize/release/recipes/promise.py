@@ -140,8 +140,9 @@ class DPGuarantee(ABC):
 
     def declaration_error(self, name: str) -> ColumnError:
         """Error for a row with an undeclared value, which names the column and no value."""
-        return ColumnError(
-            f"column {name!r} has rows with a value, or with a missing value, that {self.keyword} does not declare; "
+        return ColumnError.fault(
+            name,
+            f"has rows with a value, or with a missing value, that {self.keyword} does not declare; "
             "declare all values that may occur, and None if values may be missing",
             name,
             f"has rows with a value, or without one, that {self.keyword} does not declare; declare all "
@@ -181,7 +182,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise InvalidParameter(
             f"with {name}, bins must have edges, because calendar units and learned edges depend on the rows"
         )
-    noise_key(settings["random_state"], name)
+    noise_key(settings["random_state"])
 
 
 def require_confidence(confidence: float | None, name: str) -> None:
@@ -198,12 +199,10 @@ def check_order(order: str, name: str) -> None:
 
 def noise_key(source: Randomness, name: str) -> NoiseKey:
     """Key for the noise on counts: the user's key, a random key, or a key from a seed."""
-    words = random_words(source)
-    if isinstance(words, NoiseKey):
-        return words
-    raise InvalidParameter(
-        f"with {name}, random_state must be None or a NoiseKey (in tests also an integer), got {type(source).__name__}"
-    )
+    if isinstance(source, np.random.RandomState):
+        words = "None or a NoiseKey (in tests also an integer), got RandomState"
+        raise InvalidParameter(f"with {name}, random_state must be {words}")
+    return random_words(source)
 
 
 def with_level(facts: ReleaseFacts, promise: DPGuarantee, *, seeded: bool) -> ReleaseFacts:

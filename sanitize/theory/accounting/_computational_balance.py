@@ -133,17 +133,6 @@ def computational_balance_function(
     )
 
 
-def _partitions(n: int, k: int) -> list[list[int]]:
-    """List all ways to label n things with 0..k-1, in ascending order; labels are all used, in order of first use."""
-    labellings: dict[int, list[list[int]]] = {0: [[]]}  # labels of the first i things, by the number of labels used
-    for left in reversed(range(n)):
-        before, labellings = labellings, {}
-        for used in range(max(k - left, 1), k + 1):
-            labellings[used] = [[*labels, label] for labels in before.get(used, []) for label in range(used)]
-            labellings[used] += [[*labels, used - 1] for labels in before.get(used - 1, [])]
-    return sorted(labellings[k])
-
-
 def _distinct(channels: list[Vector]) -> list[Vector]:
     """Drop channels that differ from an earlier one only in the order of their outputs."""
     distinct = {np.unique(matrix, axis=1).tobytes(): matrix for matrix in reversed(channels)}
