@@ -239,7 +239,7 @@ def test_smoothing_of_a_part_is_its_own_and_the_verdict_is_about_the_raw_frequen
         df
     )
     assert sanitizer.channels_["p"] == alone.channel_
-    assert any("'p' was designed with smoothing 50" in note for note in sanitizer.report_.facts.warnings)
+    assert any("'p' was designed with smoothing=50" in note for note in sanitizer.report_.facts.warnings)
     expected = figures_of(exact_distribution(df, ["ill", "rich"], ["k", "day"], parts, sanitizer.channels_))
     assert sanitizer.report_.summary["max_log_lift"] == pytest.approx(expected["max_log_lift"], abs=1e-11)
 

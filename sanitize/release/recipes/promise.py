@@ -144,9 +144,6 @@ class DPGuarantee(ABC):
             name,
             f"has rows with a value, or with a missing value, that {self.keyword} does not declare; "
             "declare all values that may occur, and None if values may be missing",
-            name,
-            f"has rows with a value, or without one, that {self.keyword} does not declare; declare all "
-            "values that may occur, and None if values may be missing",
         )
 
 
@@ -182,7 +179,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise InvalidParameter(
             f"with {name}, bins must have edges, because calendar units and learned edges depend on the rows"
         )
-    noise_key(settings["random_state"])
+    noise_key(settings["random_state"], name)
 
 
 def require_confidence(confidence: float | None, name: str) -> None:
