@@ -292,12 +292,18 @@ class Profiles:
         """Return P(t|cell) of the level t of one column drawn at random, shape (n_levels, n_cells).
 
         The chance of a column is proportional to 1 / H(X_j), so that I(T;Y) is proportional to the sum over columns of
-        I(X_j;Y) / H(X_j). Columns have at least two levels, and otherwise ``most`` levels together.
+        I(X_j;Y) / H(X_j). There are about ``most`` levels: of very many columns, those about which the cells have the
+        most information are drawn, each with two levels.
         """
         profiles = self.coarser(max(2, most // len(self.starts)))
-        sizes = np.diff([*profiles.starts, profiles.counts.shape[1]])
-        weights = np.repeat(np.minimum(profiles.weights, 1 / _LEAST_ENTROPY), sizes)
-        chances = weights * (profiles.counts + _ADDED * profiles.counts.sum(axis=0))
+        column = np.repeat(np.arange(len(self.starts)), np.diff([*profiles.starts, profiles.counts.shape[1]]))
+        weights = np.minimum(profiles.weights, 1 / _LEAST_ENTROPY)
+        shares = profiles.counts / profiles.counts.sum() * len(self.starts)
+        remaining = np.bincount(column, entr(shares).sum(axis=0) - entr(shares.sum(axis=0)))  # H(cell | X_j)
+        information = entr(self.rows / self.rows.sum()).sum() - remaining
+        best = np.argsort(-weights * information, kind="stable")[: max(1, most // 2)]
+        chances = weights[column] * (profiles.counts + _ADDED * profiles.counts.sum(axis=0))
+        chances = chances[:, np.isin(column, best)]
         return np.asarray((chances / chances.sum(axis=1, keepdims=True)).T)
 
     def information_loss(self, mixtures: Any) -> Vector:
