@@ -499,7 +499,9 @@ def _check_promise(document: Any, parts: Iterable[Any], promise: str) -> None:
                 name,
             )
     if document.rows == "keep" and promise == "record_dp":
-        raise PolicyError(f'rows = "keep" looks at every sensitive value; leave it out with {name}', "rows")
+        raise PolicyError(
+            f'rows = "keep" checks every sensitive value, so it cannot be combined with {name}; leave rows out', "rows"
+        )
     if document.columns.unit is not UNSET and not document.table:
         words = f"asks for a ledger that counts sensitive values without noise; leave it out with {name}"
         raise invalid_key("columns.unit", words)

@@ -113,6 +113,28 @@ def test_coarser_profiles_keep_the_rows_and_lose_no_less_than_is_lost() -> None:
     np.testing.assert_allclose(whole.coarser(100).information_loss(mixtures), whole.information_loss(mixtures))
 
 
+def test_information_about_a_random_column_is_the_mean_over_columns() -> None:
+    """I(T;Y) of the level T of a random column is proportional to the sum of I(X_j;Y) / H(X_j), column by column."""
+    rng = np.random.default_rng(8)
+    parts = [rng.multinomial(200, rng.dirichlet(np.ones(size)), 6).astype(float) for size in (2, 5, 9)]
+    parts[1][:, 3] = 0  # no row has this level
+    parts[1][:, 0] += 200 - parts[1].sum(axis=1)
+    shares = [part.sum(axis=0) / part.sum() for part in parts]
+    entropies = np.array([-(p[p > 0] * np.log(p[p > 0])).sum() for p in shares])
+    profiles = Profiles(np.hstack(parts), np.array([0, 2, 7]), 1 / entropies)
+    chances, p_x, ratios = profiles.column_values(3000), np.full(6, 1 / 6), []
+    np.testing.assert_allclose(chances.sum(axis=0), 1)
+    for _ in range(5):
+        channel = sz.Channel.from_matrix(rng.dirichlet(np.ones(4), 6))
+        informations = [
+            sz.mutual_information(sz.JointDistribution.from_matrix(given[given.any(axis=1)] * p_x).push(channel))
+            for given in (chances, *(part.T / 200 for part in parts))
+        ]
+        ratios.append(informations[0] / (np.array(informations[1:]) / entropies).sum())
+    np.testing.assert_allclose(ratios, ratios[0], rtol=1e-6)
+    assert len(profiles.column_values(4)) == 4  # two columns of two levels
+
+
 # Cells below each node of a dendrogram of the eight cells.
 MEMBERS = np.array([*np.eye(8, dtype=bool), *(np.arange(8) // 2 == pair for pair in range(4)), np.ones(8, bool)])
 

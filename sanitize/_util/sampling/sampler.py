@@ -125,7 +125,7 @@ def where_small(numbers: NDArray[Any], most: np.unsignedinteger[Any], scratch: S
 
 
 def word_type(bits: int) -> np.dtype[Any]:
-    """Type of the random words that choose among 2**bits buckets: 16 bits, which cost half, if ties are rare."""
+    """Type of the random words that choose among 2**bits buckets: 16 bits, at half the cost of 32, if ties are rare."""
     # Short words tie in one draw out of 2**(16 - bits); more frequent ties would cost more than long words do.
     return np.dtype(np.uint16 if bits <= 8 else np.uint32)
 

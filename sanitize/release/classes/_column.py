@@ -180,7 +180,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return found
 
     def _find(self, bins: Codes, names: pa.Array) -> Codes:
-        """For each pair of a bin and a value, the outcome that writes exactly this value; -1 if there is none."""
+        """Outcome that writes exactly the value, for each pair of a bin and a value; -1 if there is none."""
         places, (keys, outcomes) = look_up(names, self.values), self._value_outcomes
         wanted = bins * np.int64(len(self.values)) + places
         at = np.searchsorted(keys, wanted)

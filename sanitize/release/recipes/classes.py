@@ -405,7 +405,7 @@ def _design_written_classes(joint: JointDistribution, design: Callable[..., Chan
     With kept columns, the written class is a class of rows with the same kept values. ``values`` has P(t|class) of the
     value of a random column: a class is similar if the values of the row's class are likely in it.
     """
-    likely = np.log((1 - _SMOOTHED) * values + _SMOOTHED * (values @ joint.p_x)[:, None])
+    likely = np.log((1 - _SMOOTHED) * values + _SMOOTHED * (values @ joint.p_x)[:, None] + 1e-300)
     similarity = values.T @ likely
     channel = design(joint)
     mass = (channel.matrix * joint.p_x[:, None]).T

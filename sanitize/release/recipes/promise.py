@@ -73,7 +73,7 @@ class DPGuarantee(ABC):
         self, order: OrderAudit, counts: ContingencyTable, secrets: Alphabet, key: NoiseKey
     ) -> tuple[DPGuarantee, OrderAudit]:
         """Spend a part of ε on a noisy test of the order of rows; return the guarantee that remains, and the test."""
-        raise InvalidParameter(f"rows='keep' looks at every sensitive value: with {self.keyword}, use rows='shuffle'")
+        raise InvalidParameter(f"rows='keep' checks every sensitive value; with {self.keyword}, use rows='shuffle'")
 
     @abstractmethod
     def section(self, report: LeakageReport, layout: Any) -> Section:
@@ -191,7 +191,7 @@ def require_confidence(confidence: float | None, name: str) -> None:
 def check_order(order: str, name: str) -> None:
     """Refuse to keep the order of rows, because checking it needs every sensitive value."""
     if order != "shuffle":
-        raise InvalidParameter(f"rows='keep' looks at every sensitive value: with {name}, use rows='shuffle'")
+        raise InvalidParameter(f"rows='keep' checks every sensitive value; with {name}, use rows='shuffle'")
 
 
 def noise_key(source: Randomness, name: str) -> NoiseKey:

@@ -80,7 +80,7 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
     """Refuse a saved release in which the layout, the channel and the kind of output do not fit together."""
     classes = layout_classes(layout)
     if (output == "model") is (classes is None):
-        raise damage_error("it has latent classes but does not generate rows, or the reverse")
+        raise damage_error("it must generate rows if it has latent classes, and only then")
     if classes is not None:
         symbols, cells = channel.inputs, pa.array(np.arange(classes.n_cells))
         if symbols.columns != layout.public or not symbols.levels[-1].cast(pa.int64()).equals(cells):

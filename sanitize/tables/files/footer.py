@@ -262,7 +262,7 @@ def _footer(fields: Fields, file_size: int) -> Footer:
     groups = fields.get(4, [])
     rows = tuple(_whole(group[3]) for group in groups)
     if sum(rows) != fields[3]:
-        raise ValueError("the row groups have another number of rows than the file")
+        raise ValueError("the number of rows in the row groups differs from the number in the file")
     chunks = np.array([_row_group(group, leaves, file_size) for group in groups], np.int64)
     chunks = chunks.reshape(len(groups), len(leaves), 4)
     filled = chunks[chunks[..., _START] < chunks[..., _END]]

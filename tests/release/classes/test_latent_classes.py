@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from decimal import Decimal, getcontext
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.stats import chisquare
 from threadpoolctl import threadpool_limits
 
 import sanitize as sz
+import sanitize.release.recipes.classes as recipe
 from sanitize._util.declared import SchemaError, read, seal_text, to_builtin
 from sanitize._util.limits import BLOCK_ROWS
 from sanitize.errors import ColumnError
@@ -601,6 +603,54 @@ def test_classes_are_written_as_often_as_rows_have_them(seed):
     assert np.abs(of_symbol @ chances - joint.sum(axis=0) / joint.sum()).max() < n_symbols / UNIT
     same, behind = ((of_symbol[:, None] * given * one).sum() for one in (chances, given))
     assert same >= behind - n_symbols / UNIT
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_written_class_is_the_most_similar_that_frequencies_allow(seed):
+    """Against all ways to deal whole classes to symbols, which are as many as there are permutations."""
+    rng = np.random.default_rng(seed)
+    similarity = rng.normal(size=(4, 4))
+    symbols = rng.permutation(4)
+    joint = np.zeros((4, 4), int)
+    joint[symbols, np.arange(4)] = 100  # each symbol is of one class
+    chances = couple_classes(joint, similarity) / UNIT
+    best = max(sum(similarity[i, dealt[i]] for i in range(4)) for dealt in permutations(range(4)))
+    assert (chances[symbols] * similarity).sum() == pytest.approx(best)
+
+
+@pytest.mark.parametrize("rows", [1e-6, 1e-9, 1e-12, 1e-15])
+def test_a_symbol_that_is_hardly_ever_released_is_written_too(rows):
+    """Its share may be below the tolerance of the linear program, which then writes nothing for it."""
+    rng = np.random.default_rng(0)
+    joint = rng.integers(1, 50, (12, 5)).astype(float)
+    joint[5:9] *= rows
+    assert (couple_classes(joint, rng.normal(size=(5, 5))).sum(axis=1) == UNIT).all()
+
+
+def test_a_value_that_no_row_of_a_class_has_does_not_spoil_the_comparison_of_classes():
+    joint = sz.JointDistribution.from_matrix([[0.2, 0.1, 0.2], [0.1, 0.3, 0.1]])
+    values = np.array([[0.0, 0.0, 0.0], [1.0, 0.5, 0.9], [0.0, 0.5, 0.1]])
+    merged = sz.Channel.from_matrix(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))
+    written = recipe._design_written_classes(joint, lambda joint: merged, values).matrix
+    np.testing.assert_allclose(joint.p_x @ written, joint.p_x, atol=1e-4)
+    assert written[1] == pytest.approx([0, 1, 0], abs=1e-4)
+
+
+@pytest.mark.parametrize("n_secrets", [2, 3])
+def test_a_design_keeps_more_of_each_column_than_the_design_for_the_class(n_secrets, monkeypatch):
+    """Classes that differ in a single column may be exchanged; a design for the class does not know which."""
+    rng = np.random.default_rng(n_secrets)
+    secret = rng.integers(0, n_secrets, 3000)
+    kind, place = rng.integers(0, 4, 3000), rng.integers(0, 3, 3000)
+    table = {f"c{i}": np.where(rng.random(3000) < 0.9, kind, rng.integers(0, 4, 3000)) for i in range(5)}
+    near = (secret + (rng.random(3000) < 0.3) * rng.integers(0, n_secrets, 3000)) % n_secrets
+    df = pd.DataFrame(table | {"near": near, "place": place, "s": secret}).astype(str)
+    release = sz.LatentClassRelease(sz.LiftBudget(at_most=1.3, at_least=0.6), sensitive="s", random_state=1)
+    with_columns = release.fit(df).report_.summary
+    monkeypatch.setattr(recipe, "MeanBudget", object)  # no budget has a target
+    alone = release.fit(df).report_.summary
+    assert with_columns["mean_column_utility"] > 1.02 * alone["mean_column_utility"]
+    assert with_columns["max_log_lift"] <= np.log(1.3) + 1e-12
 
 
 def test_the_model_says_what_it_shows(model):
