@@ -17,7 +17,7 @@ from sanitize import mechanisms
 from sanitize._util.checks import check_choice, whole_number
 from sanitize._util.sampling.noise import random_words
 from sanitize.core.budgets import LDPBudget, LiftBudget, MeanBudget, declared_budget, limits_for
-from sanitize.core.channel import Channel
+from sanitize.core.channel import HEURISTIC, Channel
 from sanitize.core.confidence import REPEATED, check_confidence, repeats_too_often
 from sanitize.core.profiles import design_rows
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
@@ -319,8 +319,12 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             if takes_target and not isinstance(spec.budget, MeanBudget):
                 target = profiles.column_values(_TARGET_LEVELS)
                 more |= {"target": target, "effort": _EFFORT if self.effort is None else self.effort}
-        values = profiles.column_values(_COMPARED_LEVELS)
-        written = partial(_design_written_classes, design=partial(spec.mechanism, **more), values=values)
+        written = partial(
+            _design_written_classes,
+            design=partial(spec.mechanism, **more),
+            values=profiles.column_values(_COMPARED_LEVELS),
+            is_heuristic="target" in more and self.target is None,
+        )
         return replace(spec, mechanism=written), layout
 
     def _certificate_facts(
@@ -399,11 +403,14 @@ def _kept_notes(layout: FittedClasses, counted: RowCounts) -> Iterator[str]:
             )
 
 
-def _design_written_classes(joint: JointDistribution, design: Callable[..., Channel], values: Vector) -> Channel:
+def _design_written_classes(
+    joint: JointDistribution, design: Callable[..., Channel], values: Vector, *, is_heuristic: bool = False
+) -> Channel:
     """Compose a mechanism's channel with a channel that writes a class, as similar as possible to the row's own.
 
     With kept columns, the written class is a class of rows with the same kept values. ``values`` has P(t|class) of the
-    value of a random column: a class is similar if the values of the row's class are likely in it.
+    value of a random column: a class is similar if the values of the row's class are likely in it. A proof for the
+    levels of columns that a design looks at is none for their values: such a design is a heuristic.
     """
     likely = np.log((1 - _SMOOTHED) * values + _SMOOTHED * (values @ joint.p_x)[:, None] + 1e-300)
     similarity = values.T @ likely
@@ -416,7 +423,7 @@ def _design_written_classes(joint: JointDistribution, design: Callable[..., Chan
         block = np.ix_(mass[:, groups == group].any(axis=1), groups == group)
         written[block] = couple_classes(mass[block], similarity[np.ix_(block[1][0], block[1][0])]) / UNIT
     writing = Channel.from_matrix(written, channel.outputs, joint.public)
-    return channel.then(writing).with_optimality(channel.optimality)
+    return channel.then(writing).with_optimality(HEURISTIC if is_heuristic else channel.optimality)
 
 
 def _classes_section(partition: ClassPartition, counted: RowCounts, design: Mask | None) -> Section:
