@@ -273,6 +273,8 @@ def sign_answer(document: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
     if no:
         return no, []
     answer = "Yes, if each of these is true; if one is not, the answer is no."
+    if _is_attacked(document) is not None:
+        answer = "Not yet: the point on attacks is open. Yes, as soon as each of these is true."
     if verdict["useless"] and not synthetic(document):
         answer = "Only if so little is worth releasing, and if each of these is true."
     conditions = [_suits(document), _covers(document), _knows_more(document), _is_known(document)]
@@ -283,7 +285,7 @@ def sign_answer(document: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
 def _suits(document: dict[str, Any]) -> tuple[str, str]:
     if synthetic(document):
         return "The level of differential privacy suits the harm", "The section on private rows states it."
-    words = "Nobody is harmed if a sensitive value looks as likely, or as unlikely, as the example says the limit"
+    words = "Nobody is harmed if the chance of any sensitive value, rare or common, grows or falls as far as the limit"
     return "The limit suits the harm", f"{words} allows."
 
 
@@ -335,7 +337,7 @@ def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
     """Condition that attacks find little; None if an attack was tried or the rows come from a model of noisy counts."""
     if document.get("judgement") or synthetic(document):
         return None
-    words = "None was tried on this file: release anew with --judge, and hand out the file that this writes."
+    words = "This is open, as no attack on people was tried: release anew with --judge, and hand out the new file."
     return "Attacks on people find no more than is acceptable", words
 
 

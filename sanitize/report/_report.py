@@ -229,8 +229,8 @@ class LeakageReport(ReportViews):
             allowed = f"at most {percent_up(high)} and at least {percent_down(low)} (allowed), and "
             reached = " (reached)"
         words = (
-            f"Example: {percent(share)} of all rows have the sensitive value that becomes most likely. One released "
-            f"row makes this chance {allowed}at most {most} and at least {least} {where}{reached}."
+            f"Example: {percent(share)} of all rows have the sensitive value whose chance grows by the largest factor. "
+            f"One released row makes this chance {allowed}at most {most} and at least {least} {where}{reached}."
         )
         return self.with_section(Section("person", "In a person's terms", words))
 

@@ -138,7 +138,8 @@ def relation_words(pairs: list[dict[str, Any]]) -> str:
         return "No two columns are related, so generated rows have no relation to lose"
     states = Counter(pair["state"] for pair in pairs)
     words = f"Keeps {states['kept']} of {len(pairs)} relations between columns within 20 %"
-    return f"{words}; {states['changed']} further off, {states['lost']} lost (half or more may be gone)"
+    lost = " (of a lost one, half or more may be gone)" if states["lost"] else ""
+    return f"{words}; {states['changed']} further off, {states['lost']} lost{lost}"
 
 
 def _price_words(by_name: dict[str, dict[str, Any]]) -> str:

@@ -336,9 +336,9 @@ def test_the_most_exposed_secret_is_said_in_a_persons_terms():
     report = sz.LeakageReport.measure(joint, sz.Channel.identity(2, joint.public), sz.LiftBudget.symmetric(1.0))
     # 67.96 and 9.197 % are allowed: no figure says less than that.
     told = (
-        "25 % of all rows have the sensitive value that becomes most likely. One released row makes this chance at "
-        "most 68 % and at least 9.19 % (allowed), and at most 40 % and at least 10 % for the distribution stated "
-        "(reached)."
+        "25 % of all rows have the sensitive value whose chance grows by the largest factor. One released row makes "
+        "this chance at most 68 % and at least 9.19 % (allowed), and at most 40 % and at least 10 % for the "
+        "distribution stated (reached)."
     )
     assert next(section.words for section in report.sections if section.name == "person").endswith(told)
     page = " ".join(report.to_html().split())
@@ -354,7 +354,7 @@ def test_whether_to_sign_follows_from_the_state_in_every_view(situation: str) ->
     document = report.to_dict()
     answer, conditions = words.sign_answer(document)
     may = report.state in ("source", "rows") and not report.facts.seeded
-    assert answer.startswith(("Yes, if", "Only if") if may else ("No: ", "There is nothing to sign"))
+    assert answer.startswith(("Not yet: ", "Only if") if may else ("No: ", "There is nothing to sign"))
     assert bool(conditions) is may
     page, text = " ".join(" ".join(Page(report.to_html()).words).split()), " ".join(report.to_text().split())
     assert f"May you sign? {answer}" in page
@@ -374,7 +374,10 @@ def test_relations_and_attacks_are_in_the_conditions_of_a_yes() -> None:
     document["pairs"] = [{"state": state} for state in ("lost", "kept", "lost")]
     found = [("ranking", 0.51), ("ranking", 0.537), ("share", 0.9)]
     document["judgement"] = {"attacks": [{"figure": figure, "people": people} for figure, people in found]}
-    reasons = " ".join(reason for _, reason in words.sign_answer(document)[1])
+    answer, conditions = words.sign_answer(document)
+    assert answer.startswith(("Yes, if", "Only if so little"))
+    reasons = " ".join(reason for _, reason in conditions)
+    assert "This is open" not in reasons
     assert "The best attack that was tried found the one of two people who is in it" in reasons
     assert "53.7 times in 100 (50 is chance)" in reasons
     assert "2 of them are lost" in reasons
