@@ -55,4 +55,4 @@ def test_a_curve_of_a_greedy_mechanism_never_prints_less_for_a_looser_budget(mec
         points = sz.release.choosing.tradeoff_curve(joint, mechanism, budgets).points
         for (tight, a), (loose, b) in itertools.permutations(zip(budgets, points, strict=True), 2):
             if tight.lower <= loose.lower and tight.upper <= loose.upper:
-                assert b.normalized_utility >= a.normalized_utility - 1e-11
+                assert b["normalized_utility"] >= a["normalized_utility"] - 1e-11

@@ -246,10 +246,8 @@ def is_numeric(dtype: pa.DataType) -> bool:
 
 def _check_numeric(column: str, dtype: pa.DataType) -> None:
     if not is_numeric(dtype):
-        raise ColumnError(
-            f"column {column!r} has the type {dtype}, which is not numeric, so its bins cannot have numbers as "
-            "edges; leave it out of bins or, if it contains dates, give 'month', 'year' or a list of dates",
+        raise ColumnError.fault(
             column,
-            f"is {dtype}, not numeric, so it cannot be binned at numbers; leave it out of bins "
-            "(dates take 'month', 'year' or dates as edges)",
+            f"has the type {dtype}, which is not numeric, so its bins cannot have numbers as edges; leave it out of "
+            "bins or, if it contains dates, give 'month', 'year' or a list of dates",
         )

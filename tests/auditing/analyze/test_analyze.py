@@ -258,7 +258,7 @@ def test_what_is_refused(noisy, tmp_path):
         (lambda: sz.auditing.analyze.table(rows, "{}", "town"), InvalidChannel, "not a channel"),
         (lambda: sz.auditing.analyze.table(rows, 3, "town"), InvalidChannel, "expected a Channel, got int"),
         (lambda: sz.auditing.analyze.mean(rows, noisy, "town"), ColumnError, "no numbers"),
-        (lambda: sz.auditing.analyze.mean(rows, noisy, "rooms", by="rooms"), InvalidParameter, "by must not"),
+        (lambda: sz.auditing.analyze.mean(rows, noisy, "rooms", by="rooms"), InvalidParameter, "by= must not"),
         (lambda: sz.auditing.analyze.logistic(rows, noisy, "rooms", "town"), InvalidParameter, "two values, got 3"),
         (
             lambda: sz.auditing.analyze.logistic(rows, noisy, "owns", ["owns"]),

@@ -401,5 +401,5 @@ def test_auto_is_for_one_channel_alone():
     several = POLICY.replace('public = ["class", "sex"]\n', "").replace(
         "[channel]", '[[channel]]\nname = "one"\npublic = ["class", "sex"]\nbudget = {lower = 1, upper = 1}'
     )
-    with pytest.raises(PolicyError, match=r"auto works with a single .channel. only"):
+    with pytest.raises(PolicyError, match=r"auto works only with a single .channel."):
         sz.Policy.from_toml(several)
