@@ -158,13 +158,13 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
     @property
     def people(self) -> str:
         """Sentences on what generated rows reveal about membership, the same for every table."""
-        words = "A model generates the rows, and a copy of a record is chance"
+        words = "A model generates the rows; one that equals a raw row does so by chance"
         if self.model.kept:
             words = (
                 "The kept columns of each row belong to a person, and a model generates the others: a row belongs to "
                 "that person again, and only the limit protects her"
             )
-        return f"{words}; whether a given person is in the data is not protected."
+        return f"{words}. Whether a given person is in the data is not protected."
 
     @property
     def membership(self) -> str:
