@@ -26,7 +26,7 @@ EXPECTED = {
         "[symbol_times.min(), symbol_times.max()] == approx(in_report)": True,  # by counting
         '[auc[name] for name in ("raw", "row by row", "by person")]': pytest.approx([0.751, 0.739, 0.528], abs=0.01),
         'times["row by row"][[0, -1]].tolist()': pytest.approx([0.09, 2.76], abs=0.15),
-        "symbol_times.max()": pytest.approx(1.17, abs=0.05),
+        "symbol_times.max()": pytest.approx(1.21, abs=0.05),
         '[analyst[name] for name in ("raw", "by person")]': pytest.approx([0.846, 0.841], abs=0.01),
         "apart.mean() < 0.01": True,  # what follows what
         '[number[name].mean() for name in ("raw", "by person")]': pytest.approx([5.37, 5.36], abs=0.1),
@@ -77,7 +77,7 @@ EXPECTED = {
     "whole_table": {
         "report.ok and careful_report.ok": True,
         "[str(report.state), str(careful_report.state)]": ["rows", "source"],
-        "mean_kept(report)": pytest.approx(0.29, abs=0.03),
+        "mean_kept(report)": pytest.approx(0.32, abs=0.03),
         "mean_kept(careful_report) < mean_kept(report)": True,
         "adversary_raw[2]": pytest.approx(0.76, abs=0.02),
         'views["adversary: who is ill"][1][2]': pytest.approx(0.58, abs=0.03),
