@@ -344,7 +344,8 @@ def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
 def _suffices(document: dict[str, Any]) -> tuple[str, str]:
     lost = sum(pair["state"] == "lost" for pair in document["pairs"])
     listed = "Relations between columns are listed" if document["pairs"] else "Each column is listed"
-    words = f'{listed} under "What survives"' + (f"; {lost} of them {'is' if lost == 1 else 'are'} lost." if lost else ".")
+    words = f"; {lost} of them {'is' if lost == 1 else 'are'} lost." if lost else "."
+    words = f'{listed} under "What survives"{words}'
     return "What survives is enough for the purpose", words
 
 
