@@ -192,7 +192,7 @@ def test_workers_that_write_elsewhere_are_noticed(small, tmp_path, monkeypatch):
     def elsewhere(self, work, items, name):
         outcome = run(self, work, items, name)
         if name == "rewrite":
-            (work.folder / "part-00000.parquet").unlink()
+            (work.args[-1] / "part-00000.parquet").unlink()  # the folder
         return outcome
 
     monkeypatch.setattr(_Tasks, "run", elsewhere)

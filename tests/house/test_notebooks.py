@@ -80,7 +80,7 @@ EXPECTED = {
         "mean_kept(report)": pytest.approx(0.32, abs=0.03),
         "mean_kept(careful_report) < mean_kept(report)": True,
         "adversary_raw[2]": pytest.approx(0.76, abs=0.02),
-        'views["adversary: who is ill"][1][2]': pytest.approx(0.58, abs=0.03),
+        'views["adversary: who is ill"][1][2]': pytest.approx(0.66, abs=0.03),
         '[found[2] for found in views["analyst: who was satisfied"]]': pytest.approx([0.82, 0.81], abs=0.02),
         "[judgement.promised for judgement in judged.values()]": ["refuted", "not refuted"],
     },
