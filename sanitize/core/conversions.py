@@ -36,7 +36,7 @@ __all__ = [
 _LN2 = math.log(2)
 # Generous bound on the relative rounding error of a formula's few operations.
 _ROUNDING = 4e-15
-# Digits to which losses of probability count as equal.
+# Decimals to which privacy losses, in nats, are rounded: equal sums of levels then merge, and outcomes stay few.
 _MERGED = 12
 
 

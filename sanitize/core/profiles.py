@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Largest number of groups of values used to count a column's information; with more, groups of few rows add noise.
 GROUPS = 16
-# Share of the rows used to design a channel that the other rows certify.
+# Share of the rows that design a channel. The others certify it, and get more rows because intervals narrow with them.
 DESIGN_SHARE = 0.2
 _MIXTURES = 2048
 # Least entropy of a column to divide by, in nats, and share of all cells' counts that is added to each cell, so that a

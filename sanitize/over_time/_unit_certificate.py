@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 # Share of the error probability that is spent on P(s).
 _FOR_PRIOR = 0.05
-# Parts of a group's share: for the test of its blocks, for itself if they do not pass, and for its absent units.
+# Parts of a group's share of the error probability: for the test of its blocks, for the group itself if they fail, and
+# for its absent units. The blocks that pass get the rest, so the sum must be below 1.
 _FOR_TEST, _FAILED, ABSENT = 0.25, 0.05, 0.2
 # Evidence that the design units must predict for a block, as a multiple of the evidence required in the test.
 _SURE = 1.5

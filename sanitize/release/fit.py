@@ -216,8 +216,6 @@ class Recipe(ABC):
         """Complete a release with the parts that are computed after the design."""
         return release
 
-    # ------------------------------------------------------------------------------------- settings and their checks
-
     def check(self, table: TableSource, order: RowOrder) -> None:
         """Refuse parameters that contradict one another or the table, before any row is read."""
         column = table.source.weights if isinstance(table, TableCounter) else None

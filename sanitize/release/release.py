@@ -53,7 +53,8 @@ def refuse_changed(columns: Mapping[str, ArrowColumn], alphabet: Alphabet, binne
         if name in binned:
             continue
         values, codes = factorize(columns[name], name)
-        unknown = np.append(look_up(values, level) == UNSEEN, [False])  # the last code is missing
+        # A missing value has code -1, which takes the last entry.
+        unknown = np.append(look_up(values, level) == UNSEEN, [False])
         if unknown[codes].sum() * 2 <= len(codes):
             continue
         was, current = _kind(level.type), _kind(values.type)

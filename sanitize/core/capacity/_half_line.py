@@ -21,6 +21,7 @@ from sanitize._util.tolerances import SMALLEST_POSITIVE
 # The trapezoid rule converges like exp(-2 pi d / step), d the distance of the complex zeros of q from the axis;
 # optimal points never lie more than 3.4 apart.
 _STEP = 0.05
+# Standard deviations beyond the outermost point that the rule covers: the density there is below 1e-19.
 TAIL = 9.5
 # Up to about this amplitude the best input has its mass on the two ends alone.
 _NEAR_ENDS = 1.66

@@ -24,6 +24,7 @@ from sanitize._util.sampling.sampler import KeepTable, RedrawTable, Sampler, Uni
 from sanitize._util.tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidChannel
 
+# Probabilities are whole numbers over 2**62, the largest power of two in an int64, so that each row sums exactly.
 SCALE_BITS: Final = 62
 SCALE = 1 << SCALE_BITS
 
@@ -102,7 +103,8 @@ class Stage:
         weights = np.maximum(np.rint(masses / sums[rows] * SCALE), 1).astype(np.int64)
         largest = np.flatnonzero(weights == np.maximum.reduceat(weights, starts)[rows])
         if len(largest) > len(starts):
-            largest = largest[np.unique(rows[largest], return_index=True)[1]]  # the first of equal entries
+            # Of equal entries, one alone takes the remainder, or the row would not sum to 2**62.
+            largest = largest[np.unique(rows[largest], return_index=True)[1]]
         weights[largest] += SCALE - np.add.reduceat(weights, starts)
         return cls(indptr, indices, weights, n_outputs)
 

@@ -25,7 +25,7 @@ _SHORT_ROUNDS = 6
 _STARTS = 400
 _BARREN = 2  # rounds of random starts without new columns before a certificate is tried
 _CERTIFIED_SHARE = 0.9  # share of the gap to prove; rounding in the mixing program may use the rest
-_RESTS = 2  # number of residual columns added at the end of a search that is cut short
+_RESTS = 2  # residual columns that end a search cut short: each costs a pass over all columns, beyond the effort
 _SEARCH_SHARE = 0.7  # share of the effort or time for the search, before the bound is computed
 
 

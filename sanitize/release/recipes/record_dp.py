@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.tables.columns import ArrowColumn
 
-# Share of the rows from which everything is learned. Share of ε that their counts of (secret, cell) take from the
-# model; counts that find undeclared values take as much.
+# Share of the rows from which everything is learned; the others certify: neither side has too few for its noise.
 RECORD_SHARE = 0.5
+# Shares of ε that the counts of (secret, cell), and the counts that find undeclared values, take from the model.
 _CELLS, _VALUES = Fraction(3, 20), Fraction(1, 5)
 # In nats: at smaller levels, the noise drowns any table.
 _LEAST = 1e-6

@@ -22,6 +22,7 @@ from sanitize.tables.files.spelling import (
 )
 
 _PLAIN = (".", "")
+# Signs of decimals and of thousands; where several fit a column equally well, the first pair is chosen.
 _SIGNS = (_PLAIN, (".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
 # A whole number, optionally with a short exponent, because R writes 100000 as 1e+05.
 _INTEGRAL = r"(?i)^\s*[-+]?[0-9{}]+(e\+?(0?[0-9]|1[0-4]))?\s*$"

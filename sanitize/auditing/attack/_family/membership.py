@@ -132,7 +132,8 @@ class RarePairs(Attack):
         return best
 
 
-# Columns that are used, and the weight, in rows, of a column's own frequencies in those of a pair.
+# Most columns that are used, because every pair is counted, and the rows that a column's own frequencies count for in
+# those of a pair, so that unseen pairs have a chance.
 _TREE_COLUMNS, _PRIOR = 40, 2.0
 
 Codes = NDArray[np.int64]
@@ -240,7 +241,7 @@ def signals(scene: Scene) -> Vector:
     return np.column_stack([attack().score(scene) for attack in _SIGNALS])
 
 
-# Number of shadow releases, each with half of the targets.
+# Number of shadow releases. They come in pairs whose targets complement one another, and each runs the program once.
 _RELEASES = 16
 
 
