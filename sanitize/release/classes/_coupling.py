@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import eye_array, kron, vstack
 
+from sanitize._util.arithmetic import product
 from sanitize.release.classes._integers import apportion
 
 
@@ -47,7 +48,9 @@ def couple_classes(joint: NDArray[Any], similarity: NDArray[Any]) -> NDArray[np.
     )
     wanted = np.concatenate([shares.sum(axis=1), shares.sum(axis=0)])
     # One equation follows from the others up to rounding, so it is left out.
-    solution = linprog(-(conditional @ similarity).ravel(), A_eq=margins.tocsr()[:-1], b_eq=wanted[:-1], method="highs")
+    solution = linprog(
+        -product(conditional, similarity).ravel(), A_eq=margins.tocsr()[:-1], b_eq=wanted[:-1], method="highs"
+    )
     moved = shares if solution.x is None else np.maximum(solution.x, 0).reshape(joint.shape)
     # The program may write nothing for a symbol so rare that its share is below the program's tolerance.
     moved = np.where(moved.sum(axis=1, keepdims=True) > shares.sum(axis=1, keepdims=True) / 2, moved, shares)

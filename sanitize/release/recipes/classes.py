@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 
 from sanitize import mechanisms
+from sanitize._util.arithmetic import log, product
 from sanitize._util.checks import check_choice, whole_number
 from sanitize._util.sampling.noise import random_words
 from sanitize.core.budgets import LDPBudget, LiftBudget, MeanBudget, declared_budget, limits_for
@@ -412,8 +413,8 @@ def _design_written_classes(
     value of a random column: a class is similar if the values of the row's class are likely in it. A proof for the
     levels of columns that a design looks at is none for their values: such a design is a heuristic.
     """
-    likely = np.log((1 - _SMOOTHED) * values + _SMOOTHED * (values @ joint.p_x)[:, None] + 1e-300)
-    similarity = values.T @ likely
+    likely = log((1 - _SMOOTHED) * values + _SMOOTHED * product(values, joint.p_x)[:, None])
+    similarity = product(values.T, likely)
     channel = design(joint)
     mass = (channel.matrix * joint.p_x[:, None]).T
     mass[mass.sum(axis=1) == 0] = joint.p_x
