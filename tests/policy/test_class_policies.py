@@ -120,7 +120,7 @@ INVALID = {
     "noise without confidence": (edited(NOISY, "confidence = 0.9", ""), "channel.secret_dp needs a confidence"),
     "noise and kept rows": (
         edited(PRIVATE, "version = 1", 'version = 1\nrows = "keep"'),
-        'rows = "keep" looks at every',
+        'rows = "keep" checks every',
     ),
     "noise and units": (
         edited(NOISY.replace("version = 1", 'version = 1\nledger = "units"'), "[columns]", '[columns]\nunit = "who"'),
