@@ -133,7 +133,7 @@ INVALID = {
     "rows without confidence": (edited(PRIVATE, "confidence = 0.9", ""), "channel.record_dp needs a confidence"),
     "private and kept rows": (
         edited(PRIVATE, "version = 1", 'version = 1\nrows = "keep"'),
-        "leave it out with channel.record_dp",
+        "cannot be combined with channel.record_dp",
     ),
     "private with a large delta": (
         edited(PRIVATE, "eps = 1,", "eps = 1, delta = 0.5,"),
