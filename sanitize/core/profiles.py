@@ -298,10 +298,9 @@ class Profiles:
         profiles = self.coarser(max(2, most // len(self.starts)))
         column = np.repeat(np.arange(len(self.starts)), np.diff([*profiles.starts, profiles.counts.shape[1]]))
         weights = np.minimum(profiles.weights, 1 / _LEAST_ENTROPY)
-        shares = profiles.counts / profiles.counts.sum() * len(self.starts)
-        remaining = np.bincount(column, entr(shares).sum(axis=0) - entr(shares.sum(axis=0)))  # H(cell | X_j)
-        information = entr(self.rows / self.rows.sum()).sum() - remaining
-        best = np.argsort(-weights * information, kind="stable")[: max(1, most // 2)]
+        within = profiles._uncertainty(profiles.counts, profiles.rows).sum(axis=0)
+        (in_total,) = profiles._uncertainty(profiles.counts.sum(axis=0)[None], profiles.rows.sum()[None])
+        best = np.argsort(weights * (within - in_total), kind="stable")[: max(1, most // 2)]
         chances = weights[column] * (profiles.counts + _ADDED * profiles.counts.sum(axis=0))
         chances = chances[:, np.isin(column, best)]
         return np.asarray((chances / chances.sum(axis=1, keepdims=True)).T)
@@ -323,6 +322,9 @@ class Profiles:
         for start in range(0, len(lost), _MIXTURES):
             part = mixtures[start : start + _MIXTURES]
             inside, rows = np.asarray(part @ self.counts), np.asarray(part @ self.rows)
-            spread = np.add.reduceat(entr(inside), self.starts, axis=1)
-            lost[start : start + _MIXTURES] = product(spread - entr(rows)[:, None], self.weights)
+            lost[start : start + _MIXTURES] = product(self._uncertainty(inside, rows), self.weights)
         return lost
+
+    def _uncertainty(self, counts: Vector, rows: Vector) -> Vector:
+        """Number of rows times the entropy H(X_j) of each column in them, shape (k, n_columns), for k sets of rows."""
+        return np.asarray(np.add.reduceat(entr(counts), self.starts, axis=1) - entr(rows)[:, None])
