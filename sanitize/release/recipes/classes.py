@@ -297,6 +297,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             note = f"the latent classes were fitted on a uniform sample of {len(layout.row_cells)} rows"
             spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
         more: dict[str, Any] = {}
+        function = getattr(spec.mechanism, "func", None)
         if layout.keep:
             layout = replace(layout, symbols=counts.table.public)
             more["keep"] = layout.keep
@@ -310,12 +311,11 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
                 design, fresh = layout.divide_counts(counts.table)
             profiles = layout.profiles if self.target is None else layout.profiles_of({self.target})
             more |= {"design": design, "fresh": fresh, "profiles": profiles, "confidence": self.confidence}
-            if getattr(spec.mechanism, "func", None) is certified_random_response:
+            if function is certified_random_response:
                 more["members"] = layout.members
             spec = replace(spec, facts=self._certificate_facts(spec, layout, counts.table, int(design.sum())))
         else:
             profiles = layout.profiles_of(layout.read if self.target is None else {self.target})
-            function = getattr(spec.mechanism, "func", None)
             takes_target = function in {mechanisms.optimal_random_response, mechanisms.subset_random_response}
             if takes_target and not isinstance(spec.budget, MeanBudget):
                 target = profiles.column_values(_TARGET_LEVELS)
@@ -421,8 +421,9 @@ def _design_written_classes(
     groups = joint.public.group_by(joint.public.columns[:-1])
     written = np.zeros(mass.shape)
     for group in np.unique(groups):
-        block = np.ix_(mass[:, groups == group].any(axis=1), groups == group)
-        written[block] = couple_classes(mass[block], similarity[np.ix_(block[1][0], block[1][0])]) / UNIT
+        own = groups == group
+        block = np.ix_(mass[:, own].any(axis=1), own)
+        written[block] = couple_classes(mass[block], similarity[np.ix_(own, own)]) / UNIT
     writing = Channel.from_matrix(written, channel.outputs, joint.public)
     return channel.then(writing).with_optimality(HEURISTIC if is_heuristic else channel.optimality)
 
