@@ -272,13 +272,13 @@ def sign_answer(document: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
     no = no or (verdict["seeded"] and "No: the random changes come from a seed, and whoever guesses it can undo them.")
     if no:
         return no, []
-    answer = "Yes, if each of these is true; if one is not, the answer is no."
-    if _is_attacked(document) is not None:
+    answer, on_attacks = "Yes, if each of these is true; if one is not, the answer is no.", _is_attacked(document)
+    if on_attacks is not None:
         answer = "Not yet: the point on attacks is open. Yes, as soon as each of these is true."
     if verdict["useless"] and not synthetic(document):
         answer = "Only if so little is worth releasing, and if each of these is true."
     conditions = [_suits(document), _covers(document), _knows_more(document), _is_known(document)]
-    conditions += [_is_attacked(document), _suffices(document)]
+    conditions += [on_attacks, _suffices(document)]
     return answer, [condition for condition in conditions if condition]
 
 
@@ -344,9 +344,8 @@ def _is_attacked(document: dict[str, Any]) -> tuple[str, str] | None:
 def _suffices(document: dict[str, Any]) -> tuple[str, str]:
     lost = sum(pair["state"] == "lost" for pair in document["pairs"])
     listed = "Relations between columns are listed" if document["pairs"] else "Each column is listed"
-    words = f"; {lost} of them {'is' if lost == 1 else 'are'} lost." if lost else "."
-    words = f'{listed} under "What survives"{words}'
-    return "What survives is enough for the purpose", words
+    of_them = f"; {lost} of them {'is' if lost == 1 else 'are'} lost" if lost else ""
+    return "What survives is enough for the purpose", f'{listed} under "What survives"{of_them}.'
 
 
 def with_headline(document: dict[str, Any]) -> dict[str, Any]:
