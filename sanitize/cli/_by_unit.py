@@ -12,7 +12,7 @@ from sanitize.cli._settings import STREAM
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, PolicyError
 from sanitize.policy import designer_of
-from sanitize.tables.files.open import Among
+from sanitize.tables.files.open import Among, Target
 
 if TYPE_CHECKING:
     import argparse
@@ -77,6 +77,8 @@ def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
     ledger = None
     if policy.ledger is not None and not policy.is_noisy:
         ledger = _open_ledger(args, policy, designer_of(policy).recipe().confidence, is_kept=not args.dry_run)
+    if not args.dry_run:  # before the tables are fitted, which takes long
+        Target.check(args.output, Path(args.input), force=args.force, as_folder=True)
     with show_progress():
         units = UnitRelease(policy, ledger=ledger).fit(args.input)
         if args.dry_run:
