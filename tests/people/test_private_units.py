@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 from dataclasses import replace
+from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -60,7 +61,7 @@ def tables_of(seed=0, n=N):
     return tables | {"visits": visits.assign(ward=wards.loc[visits["patient"]].to_numpy())}
 
 
-def another(tables, place, rows=4000, seed=0):
+def another(tables, place, rows=2000, seed=0):
     """The same but for one unit, all of whose rows are others, and very many."""
     rng, patients, visits, items = np.random.default_rng(seed), *tables.values()
     key, patients = patients["patient"][place], patients.copy()
@@ -140,7 +141,7 @@ def published(units, columns):
     }
 
 
-def compare(place, *, promise=None, links=LINKS, rows=4000, seed=0):
+def compare(place, *, promise=None, links=LINKS, rows=2000, seed=0):
     """What differs between two sets of tables that differ in a unit, given the same noisy counts; and the looks."""
     one = tables_of(seed)
     two, looks, made = another(one, place, rows, seed), Looks(), []
@@ -170,9 +171,12 @@ def moved(looks):
     return found, d
 
 
+comparison = cache(compare)  # for several tests, which change nothing of it
+
+
 @pytest.mark.parametrize("place", [IN_DESIGN, FRESH])
 def test_all_that_is_published_depends_on_noisy_counts_alone(place):
-    assert compare(place)[0] == []
+    assert comparison(place)[0] == []
 
 
 @pytest.mark.slow
@@ -185,14 +189,14 @@ def test_so_it_does_of_eight_pairs(seed):
 
 
 def test_another_unit_with_thousands_of_rows_moves_each_count_by_one_less_and_one_more():
-    found, d = moved(compare(IN_DESIGN)[1])
+    found, d = moved(comparison(IN_DESIGN)[1])
     assert max(found) == 2
     assert found[-1] == 0  # the certified half has not seen it
     assert sum(found[:d]) > d
 
 
 def test_a_unit_of_the_certified_half_moves_the_last_look_alone():
-    found, _ = moved(compare(FRESH)[1])
+    found, _ = moved(comparison(FRESH)[1])
     assert found[:-1] == [0] * (len(found) - 1)
     assert found[-1] == 2
 
@@ -215,13 +219,17 @@ def test_records_of_others_do_not_change_and_neither_do_their_columns():
         assert (flat.recipe.bins, flat.recipe.record_dp) == (other.recipe.bins, other.recipe.record_dp)
 
 
-@pytest.mark.parametrize(
-    ("promise", "found"), [(None, 0), (RecordDP(8.0, {n: v for n, v in VALUES.items() if n != "sex"}, 1e-3), 1)]
-)
-def test_looks_take_the_level_that_is_promised_and_no_more(promise, found):
+@cache
+def fitted(found=0):
+    """Units that several tests fit, with as many columns whose values are found, and the looks."""
     looks = Looks()
     with patch.object(noisy, "Looks", looks):
-        units = units_of(promise).fit(tables_of())
+        return units_of(FOUND if found else None).fit(tables_of()), looks
+
+
+@pytest.mark.parametrize("found", [0, 1])
+def test_looks_take_the_level_that_is_promised_and_no_more(found):
+    units, looks = fitted(found)
     profile = len(units._rows.columns)
     d = profile + 2 * PAIRS
     *of_rows, of_fresh = looks.shares
@@ -416,8 +424,9 @@ def test_an_audit_finds_rows_that_are_told():
 # ------------------------------------------------------------------------------------------ what is printed, and said
 
 
-def test_with_a_large_level_histories_are_those_of_the_tables():
-    tables = tables_of(n=6000)
+def test_with_a_large_level_histories_are_those_of_the_tables(monkeypatch):
+    monkeypatch.setattr(_release, "_TRIED", 3000)
+    tables = tables_of(n=4000)
     units = units_of(RecordDP(100.0, VALUES), n_classes=None).fit(tables)
     released = units.release()
     for name, table in tables.items():
@@ -447,7 +456,7 @@ def test_with_a_large_level_histories_are_those_of_the_tables():
 
 
 def test_what_is_printed_was_declared():
-    released = units_of().fit(tables_of()).release()
+    released = fitted()[0].release()
     visits, items = released["visits"], released["items"]
     assert set(visits["code"]) | set(items["drug"]) <= {*CODES, "(other)"}
     assert set(visits["ward"].dropna()) <= {"x", "y"}
@@ -463,7 +472,7 @@ def test_what_is_printed_was_declared():
 
 @pytest.mark.parametrize("dtype", [pa.date32(), pa.timestamp("us", "UTC"), pa.int32()], ids=str)
 def test_orders_of_any_kind(dtype):
-    tables = tables_of()
+    tables = tables_of(n=300)
     visits = tables["visits"]
     if dtype == pa.int32():
         dated = pa.array((visits["day"] - pd.Timestamp("2024-01-01")).dt.days, dtype)
@@ -502,12 +511,12 @@ def test_a_table_of_keys_alone():
 @pytest.mark.slow
 def test_values_that_are_found_are_those_of_the_root():
     assert compare(IN_DESIGN, promise=FOUND)[0] == []
-    released = units_of(FOUND).fit(tables_of()).release()
+    released = fitted(1)[0].release()
     assert set(released["patients"]["sex"].dropna()) == {"f", "m"}
 
 
 def test_the_report_speaks_of_units():
-    report = units_of().fit(tables_of()).report_
+    report = fitted()[0].report_
     assert "makes a unit's sensitive value at most 90.1 times as likely" in report.facts.people  # 1.65 e^4, rounded up
     section = report.sections[0]
     assert section.title == "Units under differential privacy"
@@ -516,16 +525,16 @@ def test_the_report_speaks_of_units():
         "4-differentially private for another unit in place of one; how many units there are is public" in section.words
     )
     assert report.facts.record_dp == (2.0, 0.0)
-    alone = units_of(n_classes=1).fit(tables_of()).report_
+    alone = units_of(n_classes=1).fit(tables_of(n=300)).report_
     assert alone.to_dict()["verdict"]["headline"] == "PRIVATE SYNTHETIC ROWS"
 
 
 def test_each_fit_is_booked(tmp_path):
     ledger = DPLedger(tmp_path / "people.dp", eps=3.0)
     units = units_of(RecordDP(2.0, VALUES, ledger=ledger))
-    units.fit(tables_of())
+    units.fit(tables_of(n=300))
     with pytest.raises(LedgerError, match="nothing was fitted"):
-        units.fit(tables_of())
+        units.fit(tables_of(n=300))
     assert ledger.spent == 2.0
 
 
@@ -543,7 +552,7 @@ def test_a_policy_declares_what_rows_come_to():
     }
     values = {name: own for name, own in VALUES.items() if None not in own} | {"visits: ward": ["x", "y", "z"]}
     document["channel"]["record_dp"] = {"eps": 2.0, "values": values}
-    tables = tables_of()
+    tables = tables_of(n=300)
     tables["visits"] = tables["visits"].fillna({"ward": "z"})
     assert UnitRelease(sz.Policy.from_dict(document)).fit(tables).report_.facts.record_dp == (2.0, 0.0)
     document["channel"]["bins"] = BINS | {"calls: cost": [0, 1]}

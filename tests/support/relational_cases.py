@@ -42,9 +42,8 @@ def hospital(n=2000, seed=0, nobody=0):
     )
     of = np.repeat(np.arange(n), rng.poisson(3 + 2 * ill))
     first = np.append(True, of[1:] != of[:-1])
-    weights = np.where(ill[:, None], [5, 3, 1, 1, 1, 1], [2, 2, 2, 2, 2, 1])
-    own = np.array([rng.choice(6, p=weights[i] / weights[i].sum()) for i in of])
-    code = own.copy()
+    shares = np.where(ill[:, None], [5, 3, 1, 1, 1, 1], [2, 2, 2, 2, 2, 1]) / np.where(ill, 12, 11)[:, None]
+    code = (rng.random(len(of))[:, None] > shares.cumsum(axis=1)[of]).sum(axis=1).clip(max=5)
     for row in np.flatnonzero(~first & (rng.random(len(of)) < 0.5)):
         code[row] = code[row - 1]
     days = rng.integers(0, 300, n)[of] + np.cumsum(rng.integers(1, 20, len(of)))
