@@ -353,7 +353,7 @@ def violated(prior: np.ndarray, given: np.ndarray, seed: int, n: int = 1500) -> 
     """Whether the certified channel exceeds its limit under the source, and whether it reveals anything at all."""
     rng = np.random.default_rng(seed)
     s = rng.choice(len(prior), n, p=prior)
-    x = np.array([rng.choice(18, p=given[one]) for one in s])
+    x = (rng.random(n)[:, None] > given.cumsum(axis=1)[s]).sum(axis=1).clip(max=17)
     cells = np.array(np.unravel_index(np.arange(18), (3, 3, 2)))
     columns = {f"c{j}": pa.array(cells[j][x].astype(str)) for j in range(3)}
     budget = sz.LiftBudget(at_most=1.6, at_least=0.6)
@@ -370,9 +370,9 @@ def violated(prior: np.ndarray, given: np.ndarray, seed: int, n: int = 1500) -> 
 
 @pytest.mark.parametrize("name", sources())
 def test_certificates_hold_for_the_source(name):
-    """Of 20 samples at most four violate it: at 5 % each, a false alarm in 0.3 % of all seeds, and these are fixed."""
-    found = [violated(*sources()[name], seed) for seed in range(20)]
-    assert sum(is_over for is_over, _ in found) <= 4
+    """Of 10 samples at most three violate it: at 5 % each, a false alarm in 0.1 % of all seeds, and these are fixed."""
+    found = [violated(*sources()[name], seed) for seed in range(10)]
+    assert sum(is_over for is_over, _ in found) <= 3
     if name != "a hundredth":
         assert any(is_used for _, is_used in found)
 

@@ -95,21 +95,19 @@ def replay(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@pytest.mark.parametrize("change", ["one row", "all rows"])
-def test_rows_in_order_depend_on_noisy_counts_and_public_values_alone(kind, change, monkeypatch, tmp_path):
+def test_rows_in_order_depend_on_noisy_counts_and_public_values_alone(kind, monkeypatch, tmp_path):
     one = table()
     s = one["s"].to_numpy(copy=True)
-    two = one.assign(s=np.where(np.arange(N) == 17, np.where(s == "no", "yes", "no"), s))
-    if change == "all rows":
-        two = one.assign(s=np.random.default_rng(9).permutation(s))
+    one_row = one.assign(s=np.where(np.arange(N) == 17, np.where(s == "no", "yes", "no"), s))
+    all_rows = one.assign(s=np.random.default_rng(9).permutation(s))
     looks = replay(monkeypatch, SecretDP, "add_noise"), replay(monkeypatch, NoisyOrderAudit, "from_audit")
     found = []
-    for df in (one, two):
+    for df in (one, one_row, all_rows):
         for calls in looks:
             calls[0] = 0
         found.append(published(MAKERS[kind], df, tmp_path))
-    assert [calls[0] for calls in looks] == [2, 1]
-    assert [name for name in found[0] if found[0][name] != found[1][name]] == []
+        assert [calls[0] for calls in looks] == [2, 1]
+        assert [name for name in found[0] if found[0][name] != found[-1][name]] == []
 
 
 def test_a_look_at_exact_counts_shows(monkeypatch, tmp_path):
@@ -129,7 +127,7 @@ def test_a_look_at_exact_counts_shows(monkeypatch, tmp_path):
 # --------------------------------------------------------------------------------------- the ratio of chances, exactly
 
 # Rows of each public value, and how many of them have the sensitive value in one of two neighbouring tables.
-ROWS, POSITIVE = (5, 6), (3, 2)
+ROWS, POSITIVE = (2, 2), (1, 0)
 
 
 def small(positive: tuple[int, ...]) -> pd.DataFrame:
@@ -148,9 +146,11 @@ def chances_of_files(
     z = np.arange(-reach, reach + 1)
     chance = (1 - a) / (1 + a) * a ** abs(z)
     chance[[0, -1]] = a**reach / (1 + a)
+    if exact:
+        z, chance = np.zeros(1, int), np.ones(1)
     channels: dict[bytes, tuple[float, np.ndarray]] = {}
     for i, j in product(range(len(z)), repeat=2):
-        drawn = np.array([z[i], z[j]]) * (not exact)
+        drawn = np.array([z[i], z[j]])
         monkeypatch.setattr(CountNoise, "draw", lambda *_, drawn=drawn: np.array([drawn, -drawn]))
         settings = {"sensitive": "s", "public": "x", "min_count": 0, "secret_dp": DP, "random_state": 0}
         matrix = kind(sz.LiftBudget(at_most=1.2, at_least=0.8), **settings).fit(df).channel_.matrix
