@@ -42,6 +42,12 @@ def df():
     return sz.datasets.load_titanic()
 
 
+@pytest.fixture(autouse=True)
+def _unpriced(monkeypatch):
+    """What a confidence costs takes three designs more, and is no part of a choice."""
+    monkeypatch.setattr("sanitize.release.fit._price_confidence", lambda report, *_: report)
+
+
 def distribution(n_x: int) -> sz.JointDistribution:
     cells = np.random.default_rng(n_x).random((3, n_x)) + 0.01
     return sz.JointDistribution.from_matrix(cells / cells.sum())

@@ -305,7 +305,10 @@ CODES = {
 
 
 @pytest.mark.parametrize("kind", CODES)
-@pytest.mark.parametrize("n_values", [40, *(pytest.param(n, marks=pytest.mark.slow) for n in (300, 2000))])
+@pytest.mark.parametrize(
+    "n_values",
+    [40, pytest.param(300, marks=pytest.mark.slow), pytest.param(2000, marks=pytest.mark.slow(sampled=False))],
+)
 def test_columns_that_a_code_determines_stay_so(kind, n_values):
     """A hospital has one county, a number of beds and a day of opening, however it is named."""
     rng = np.random.default_rng(0)
