@@ -143,6 +143,8 @@ def clip(text: str, limit: int) -> str:
     Invisible characters and terminal controls are escaped as in a Python string. The backslash is escaped too, so that
     different names stay different.
     """
+    if len(text) <= limit and text.isascii() and text.isprintable() and "\\" not in text:  # most texts
+        return text
     # Escaped categories: controls, formats (such as right-to-left overrides), surrogates, private use, unassigned,
     # separators.
     unseen = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
@@ -169,6 +171,8 @@ def shorten_pieces(pieces: Iterable[str], limit: int) -> str:
 
 def cells(text: str) -> int:
     """Count the terminal columns that a text takes."""
+    if text.isascii():
+        return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     marks = sum(unicodedata.category(character) in ("Mn", "Me") for character in text)
     return len(text) + wide - marks
