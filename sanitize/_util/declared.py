@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -33,6 +34,7 @@ Unset = msgspec.UnsetType
 # Errors that reading a form raises, from msgspec and from the rules of the forms themselves.
 _REFUSALS = (msgspec.MsgspecError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
 _LARGEST_WHOLE, LARGEST = (1 << 63) - 1, sys.float_info.max
+_fields = cache(msgspec.structs.fields)  # evaluates the types of a structure each time
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
 
 
@@ -204,7 +206,7 @@ def _wrong(form: Any, value: Any, path: Place) -> SchemaError:
 
 def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> SchemaError:
     """Return the error for an object in which each value fits: a missing key, an unknown key or a broken rule."""
-    fields, tag_field = msgspec.structs.fields(structure), structure.__struct_config__.tag_field
+    fields, tag_field = _fields(structure), structure.__struct_config__.tag_field
     names = [*filter(None, [tag_field]), *(field.encode_name for field in fields)]
     for field in fields:
         if field.required and field.encode_name not in value:
@@ -235,7 +237,7 @@ def _parts(value: Any, form: Any) -> Iterator[tuple[str | int, Any, Any]]:
     for member in _members(_bare(form)[0]):
         inner = get_args(member)
         if isinstance(value, dict) and _is_structure(member) and _is_tagged(value, member):
-            fields = {field.encode_name: field.type for field in msgspec.structs.fields(member)}
+            fields = {field.encode_name: field.type for field in _fields(member)}
             yield from ((key, value[key], fields[key]) for key in fields if key in value)
         elif isinstance(value, dict) and get_origin(member) is dict:
             yield from ((_Key(key), part, inner[1]) for key, part in value.items())
