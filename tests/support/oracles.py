@@ -87,21 +87,21 @@ def basis_inverses(measure, lifts: list[Fraction], p_s: list[Fraction], *order) 
 
 def per_symbol(measure, joint: Distribution, *order) -> list[float]:
     """A measure of each released symbol."""
-    p_s, p_y = margins(joint)
-    return [float(measure(column(lift(joint), y), p_s, *order)) for y in range(len(p_y))]
+    p_s, lifts = margins(joint)[0], lift(joint)
+    return [float(measure(column(lifts, y), p_s, *order)) for y in range(len(joint[0]))]
 
 
 def per_symbol_inverse(measure, joint: Distribution, *order) -> list[float]:
-    p_s, p_y = margins(joint)
-    return [basis_inverses(measure, column(lift(joint), y), p_s, *order) for y in range(len(p_y))]
+    p_s, lifts = margins(joint)[0], lift(joint)
+    return [basis_inverses(measure, column(lifts, y), p_s, *order) for y in range(len(joint[0]))]
 
 
 def max_lift(joint: Distribution) -> list[Fraction]:
-    return [max(column(lift(joint), y)) for y in range(len(joint[0]))]
+    return [max(lifts) for lifts in zip(*lift(joint), strict=True)]
 
 
 def min_lift(joint: Distribution) -> list[Fraction]:
-    return [min(column(lift(joint), y)) for y in range(len(joint[0]))]
+    return [min(lifts) for lifts in zip(*lift(joint), strict=True)]
 
 
 # --- averages

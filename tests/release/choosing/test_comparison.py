@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,6 +47,11 @@ def df():
 def _unpriced(monkeypatch):
     """What a confidence costs takes three designs more, and is no part of a choice."""
     monkeypatch.setattr("sanitize.release.fit._price_confidence", lambda report, *_: report)
+
+
+@cache
+def certified(budget, **settings):
+    return BestSanitizer(budget, **ROLES, **settings, confidence=0.9, random_state=0).fit(sz.datasets.load_titanic())
 
 
 def distribution(n_x: int) -> sz.JointDistribution:
@@ -205,7 +211,7 @@ def test_the_choice_is_in_the_report_and_not_in_the_public_one(df):
 )
 def test_a_choice_under_a_confidence_holds_though_the_best_of_several_was_taken(df, budget, settings, n_certificates):
     """Tuples are certified by one set of distributions and classes by rows of their own, and both hold together."""
-    best = BestSanitizer(budget, **ROLES, **settings, confidence=0.9, random_state=0).fit(df)
+    best = certified(budget, **settings)
     level = 1 - 0.1 / n_certificates
     assert best.report_.state == "source"
     assert best.report_.confidence == 0.9
@@ -274,7 +280,7 @@ def test_a_confidence_that_is_none_is_refused_as_it_was_written(df, level):
 
 def test_a_channel_that_is_given_is_measured_at_the_level_of_its_certificate(df, tmp_path):
     df.to_parquet(tmp_path / "raw.parquet")
-    best = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df)
+    best = certified(LIFT)
     with open_source(tmp_path / "raw.parquet") as source:
         fitted = best.recipe().fit(TableCounter(source, 1 << 16), FitOptions(channel=best.channel_))
     assert fitted.report.confidence == 0.9
