@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from short_searches import _short_searches, all_trees  # noqa: F401
+from short_searches import _short_searches, full_effort  # noqa: F401

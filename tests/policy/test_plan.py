@@ -189,7 +189,7 @@ def test_all_columns_that_need_something_are_said_at_once_and_the_lines_work(tmp
     assert not [line for line in after.proposals if line.table != "channel" or "in place of" not in line.why]
 
 
-@pytest.mark.usefixtures("all_trees")
+@pytest.mark.usefixtures("full_effort")
 def test_the_adversary_of_a_plan_finds_what_other_code_finds(source, policy):
     own = plan_file(source, policy.sanitizer())
     plan = make_plan(policy, source)
@@ -208,7 +208,7 @@ def test_the_adversary_of_a_plan_finds_what_other_code_finds(source, policy):
     assert "Other settings" in plan.to_html()
 
 
-@pytest.mark.usefixtures("all_trees")
+@pytest.mark.usefixtures("full_effort")
 def test_a_plan_finds_nothing_in_sensitive_values_that_were_permuted(source, monkeypatch):
     """From the raw rows and from the released ones: 6 in 100 are more than three standard errors of 1,500 rows."""
     monkeypatch.setattr("sanitize._util.sampling.noise.os.urandom", bytes)  # one key, by which classes are fitted
@@ -244,6 +244,7 @@ def advised() -> pa.Table:
     )
 
 
+@pytest.mark.usefixtures("full_effort")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sensitive", "public", "upper", "channel", "advice"),

@@ -12,15 +12,16 @@ from sanitize.release import before_after
 from sanitize.release.adversaries import boosting
 
 
+@pytest.fixture
+def full_effort():
+    """Leave searches and trees as they are."""
+
+
 @pytest.fixture(autouse=True)
-def _short_searches(monkeypatch):
+def _short_searches(request, monkeypatch):
+    if "full_effort" in request.fixturenames:
+        return
     monkeypatch.setattr(local_search, "_BLURRED_ROUNDS", 3)
     # Its package has a function of the same name.
     monkeypatch.setattr(sys.modules["sanitize.mechanisms._merging.subset_merging"], "_EFFORT", 100_000)
     monkeypatch.setattr(before_after, "boosting", lambda *given: boosting(*given).set_params(max_iter=2))
-
-
-@pytest.fixture
-def all_trees(_short_searches, monkeypatch):
-    """Give a plan's attacker all trees again."""
-    monkeypatch.setattr(before_after, "boosting", boosting)
