@@ -107,6 +107,7 @@ _THREADED_ROWS = 1 << 17
 
 # Digests of the rows that an estimator has released; they are not shared with other processes, copies or pickles.
 _RELEASED: WeakKeyDictionary[Sanitizer, deque[int]] = WeakKeyDictionary()
+# A process that runs for months forgets the oldest digests.
 _MOST_REMEMBERED = 1000
 # Rows that are examined to distinguish tables, and the chance that other rows look the same.
 _LOOKED_AT, _BY_CHANCE = 1000, 1e-6

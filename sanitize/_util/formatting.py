@@ -171,7 +171,7 @@ def shorten_pieces(pieces: Iterable[str], limit: int) -> str:
 
 def cells(text: str) -> int:
     """Count the terminal columns that a text takes."""
-    if text.isascii():
+    if text.isascii():  # nearly all texts, and each piece of a name is asked for alone
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     marks = sum(unicodedata.category(character) in ("Mn", "Me") for character in text)

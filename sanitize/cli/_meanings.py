@@ -19,6 +19,7 @@ from sanitize.tables.files.spelling import plain_signs
 _CODE_DIGITS = 4
 # Least number of rows per value of a code, on average; codes also leave gaps in their range.
 _CODE_ROWS, _CODE_SHARE = 2, 0.1
+# Names of weights as codebooks of surveys spell them (PWGTP, WTFINL); in a table of bodies, weight is a measure.
 _WEIGHT = re.compile(
     r"(?i)^(.*[_. ])?(fnl|final|samp(le|ling)?|surv(ey)?|pers(on)?|hh|house(hold)?|asec|post|design|stud(ent)?|stat|w)?"
     r"[_. ]?(w(ei)?gh?ts?|wgts?|wts?)(p|[_. ]?\d+)?$|^w$|^pwgtp?\d*$|^wt(finl|supp|s?a)?\d*$"

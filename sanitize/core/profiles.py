@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 GROUPS = 16
 # Share of the rows that design a channel. The others certify it, and get more rows because intervals narrow with them.
 DESIGN_SHARE = 0.2
+# Mixtures are evaluated in parts of this size, so that memory does not grow with their number.
 _MIXTURES = 2048
 # Least entropy of a column to divide by, in nats, and share of all cells' counts that is added to each cell, so that a
 # cell without rows has a distribution.

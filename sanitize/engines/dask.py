@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
+# One task merges so many results: fewer make the tree deeper, and more must be in memory together.
 _MERGED_AT_ONCE = 8
 
 

@@ -47,6 +47,7 @@ _BOOK_BYTES = 1 << 30
 _NAME_CHARACTERS = 200
 # Number of earlier values to store for each group, for units about which a release shows nothing new.
 SAMPLE = 64
+# A block of AES, which makes random words of a digest; two of ten million units agree once in 10^24 books.
 DIGEST_BYTES = 16
 
 

@@ -35,10 +35,11 @@ _BESIDE = 0.1
 _LARGEST = 1 << 22
 # A pair is forbidden if fewer units have it although chance would give many rows; other pairs get a fraction of a row.
 _FEW, _USUAL, _SELDOM = 3, 20, 1e-3
+# Keeps quotients finite and is lost in every sum.
 _TINY = np.finfo(float).tiny
 # Lane of the noise on dependences between columns, above the lanes of the columns.
 _TREE_LANE = 1 << 21
-_HALF = np.uint64(32)
+_HALF = np.uint64(32)  # a 64-bit word gives two draws
 
 
 # For some columns, the share of each owner's rows that have a value, by the value as text.

@@ -44,6 +44,8 @@ _FEW_VALUES, _MOST_ROWS_EACH, _MOST_ROWS_NAMED = 10, 50, 100
 _MOST, _NEARLY_ALL = 0.5, 0.95
 # A column varies if two rows of the table agree on it no more often than this.
 _VARIES = 0.8
+# Most values of a column, values of a possible identifier, and other columns to compare it with: more would change no
+# answer, because the patterns concern nearly all values.
 _LOOKED_AT, _VALUES, _OTHERS = 1000, 300, 20
 
 # Words for people in English and German: a column named with such a word most likely identifies people.

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 MOST_SYMBOLS = 64  # if there are more symbols, some are pooled
 _CLASS = 1 << 32  # offset of the keys of pooled symbols
+# Most blocks to count and rows to examine, so that the memory and the time of the tests do not grow with the table.
 _MOST_BLOCKS = 1 << 9
 _LOOKED_AT = 1 << 19
 # Number of blocks for the figure in the report, and least number of rows in each.

@@ -9,6 +9,7 @@ from sanitize._util.formatting import ELLIPSIS, Number, cells, clip, number, per
 from sanitize.report._document import column_list, grave
 from sanitize.report._headline import PROMISES, RELATIONS, VERDICT_TOLERANCE, is_worst_case, measure_excess, sign_answer
 
+# Columns of a usual terminal; most lines of the two reports, which shall be read and not scrolled; rows of a table.
 WIDTH = 80
 LINES = {"public": 32, "internal": 50}
 N_SYMBOLS = 5

@@ -23,6 +23,7 @@ from sanitize._util.sampling.noise import RandomWords, RowWords
 from sanitize._util.sampling.sampler import Drawing, Scratch, bucket_numbers, where_small, word_type
 from sanitize.errors import InvalidChannel
 
+# The buckets of a longer row would take gigabytes.
 _MOST_BITS = 30
 
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from sanitize._util.sampling.noise import NoiseKey, sequential_words
 
+# Bits of each random word; a number of any size takes whole words, so every draw of one size takes equally many.
 _WORD = 32
 
 

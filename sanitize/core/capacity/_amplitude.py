@@ -41,6 +41,7 @@ _BLUNT = (1e-6, 1e-7, None)
 _FAR_ENDS, _WITHIN = 17.0, 1e-8
 # Nearby amplitudes, as shares of the given one, whose best inputs are tried if no other start was good enough.
 _BESIDE = (0.99, 1.01, 0.97, 1.03)
+# With more points, the last Newton step would be too expensive.
 _MOST_KNOWN = 4096
 
 

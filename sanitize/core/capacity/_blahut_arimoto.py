@@ -28,7 +28,9 @@ _SCOUTING_STEPS = 30
 # If too many inputs remain candidates for a Newton step, multiplicative steps go on; the bracket shows how far they
 # got.
 _MORE_STEPS, _MORE_TIMES = 300, 8
+# Most multiplications and entries of one Newton step: seconds, and 128 MiB of doubles.
 _NEWTON_WORK, _NEWTON_CELLS = 1 << 36, 1 << 24
+# Most inputs that join at once: few of them stay, and the cost of a step grows with the cube of their number.
 _NEWCOMERS = 300
 
 

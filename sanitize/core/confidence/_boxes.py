@@ -35,6 +35,7 @@ _WHOLE, _RELATIVE = 1e-9, 1e-14
 # Range in which Newton's method takes a fifth of the time of SciPy's inverse, which is also wrong at a parameter of
 # 1,000.
 _FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
+# End of the search for the number of rows that would suffice; nobody is advised to collect more.
 _MOST_ROWS = 1 << 30
 _NOT_COUNTS = (
     "confidence needs whole counts of independent rows, but the counts are weighted or smoothed: leave out smoothing, "

@@ -129,6 +129,7 @@ _FORMULA = re.compile(r"\s*[=+\-@|%]")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 # Approximate size of the pieces in which lines are assembled.
 _PIECE_BYTES = 1 << 25
+# Short lines gain nothing from larger pieces, which would no longer fit the cache.
 _PIECE_ROWS = 1 << 16
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
     from sanitize.core.profiles import Profiles
 
+# Every pair of symbols is tried, and the number of pairs grows with the square.
 MOST_PAIRED = 256
 MOST_MERGED = 512  # each block may be merged with any other
 

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 # Share of the error probability for the bounds of the means of w.
 _FOR_MEANS = 0.05
 _WITHIN = 0.99  # share used of the range of tilts with bounded noise, and of λ with positive factors
+# Keeps quotients finite; a share of this size has no row in any table.
 _LEAST = 1e-12
 
 

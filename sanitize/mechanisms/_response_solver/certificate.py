@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import Polytope
 
+# Boxes that are bounded in one array operation, which takes hardly longer than for one box.
 _BATCH = 128
+# Each round of tightening removes less of a box than the round before and costs the same.
 _ROUNDS = 6
 _WORTHWHILE = 0.02  # share of a box that tightening must remove for another round
 # Ten times the number that 200 letters need. More open boxes are a sign of rounding errors, and would fill the memory.

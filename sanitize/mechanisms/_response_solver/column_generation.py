@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
 _FEW = 20  # with fewer than n / _FEW new columns in a round, also try random starts
+# Prices change much in the first rounds, so that long walks would be wasted.
 _SHORT_ROUNDS = 6
+# Random starts of a round times letters: with many letters, each start is expensive.
 _STARTS = 400
 _BARREN = 2  # rounds of random starts without new columns before a certificate is tried
 _CERTIFIED_SHARE = 0.9  # share of the gap to prove; rounding in the mixing program may use the rest

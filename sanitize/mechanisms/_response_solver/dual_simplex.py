@@ -22,6 +22,7 @@ _REFRESH, _MAX_PIVOTS = 25, 300
 # Costs are perturbed by this much, so that similar letters do not make the method cycle. This affects only the path:
 # bounds are computed from the given costs.
 _SPREAD = 1e-11
+# Multiples of the golden section are spread evenly between 0 and 1, so that no two costs move by the same amount.
 _GOLDEN = 0.6180339887498949
 
 

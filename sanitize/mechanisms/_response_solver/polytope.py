@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Columns are designed this far inside the budget, so that rounding cannot push a released symbol beyond it.
 _MARGIN = 2e-13
+# Rounding of a vertex after many pivots, and of bounds that are computed from equal budgets in two ways.
 _NEAR = 1e-11
 _SAME = 1e-11
 # A budget below this many nats, on either side, is treated as an equality that allows only the lifts of P_X. Its

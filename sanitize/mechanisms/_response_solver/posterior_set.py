@@ -26,6 +26,7 @@ _MOST_SECRETS, _MARGIN = 6, 1e-12
 _NO_LIFT = 1e-75
 # Up to this order, powers do not overflow.
 _SQUARE = 2
+# After so many halvings, doubles between 0 and 1 hardly get closer.
 _HALVINGS = 50
 
 

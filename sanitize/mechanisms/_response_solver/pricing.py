@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._response_solver.columns import ColumnPool, Mixture
     from sanitize.mechanisms._response_solver.polytope import Polytope
 
+# Each linear program from one start gains less than the one before.
 _LINEAR_STEPS = 8
+# Edges of a walk: early prices change too soon for more, and later hardly any walk is longer.
 SHORT_WALK, LONG_WALK = 4, 40
 _FLOORS = 3.5, 11.5  # -log of the least entries of v at which the entropy is linearised
-_STALLED = 1e-10
+_STALLED = 1e-10  # smaller gains may be rounding errors of the entropies
 _FIRST_SHARE = 0.3  # share of the effort for the first vertices
 _WALK_CELLS = 1 << 18  # entries of the matrices of one batch of walks, which stay in the cache
-_TINY = 1e-11
+_TINY = 1e-11  # smaller changes may be rounding errors of a pivot
 
 
 @dataclass(eq=False)

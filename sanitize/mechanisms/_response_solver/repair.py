@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Largest number of corrections of weights, errors that need none, share of the squared slope at which a correction is
 # exact, and steps per weight.
 _CORRECTIONS, _BALANCED, _EXACT, _GRADIENTS = 4, 1e-14, 1e-30, 4
+# Share of P_X that is mixed into a symbol over its budget: first as much as rounding, then more by this factor, and a
+# symbol that needs more than the largest share is merged; part of itself that a symbol may lend to all others.
 _LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
 
 

@@ -18,7 +18,7 @@ UNIT = 1 << 16
 _BITS = 24
 # Least logarithm: its power counts as 0.
 LEAST_LOG = -64 * STEPS
-_HALF = np.uint64(32)
+_HALF = np.uint64(32)  # a 64-bit word gives two draws
 
 
 def _powers() -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+# A file without line ends would otherwise be read into memory in search of its header.
 HEADER_BYTES = 1 << 22
 # Bytes, and rows, from which the delimiter and the presence of a header are inferred.
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100

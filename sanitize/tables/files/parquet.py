@@ -32,6 +32,7 @@ MAGIC = b"PAR1"
 # Both versions of Feather, which is not read: Arrow's format is for trusted memory, and its reader checks no offsets.
 _ARROW = (b"ARROW1", b"FEA1")
 _ENCRYPTED = b"PARE"
+# The magic bytes at both ends and the length of the footer.
 _MIN_BYTES = 12
 # Encodings of text pages that can be read into dictionaries.
 _IN_DICTIONARIES = frozenset(("PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"))

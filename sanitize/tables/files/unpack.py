@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 
 from sanitize.errors import SourceError
 
+# The longest signature is that of xz.
 _HEAD_BYTES = 6
 
 

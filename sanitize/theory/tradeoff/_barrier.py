@@ -21,8 +21,11 @@ from scipy.special import xlogy
 from sanitize._util.checks import Vector
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 
+# Limits for one weight and for all weights: with more steps, rounding errors are all that moves.
 _NEWTON_STEPS, _STEPS_IN_ALL = 25, 1000
+# The next weight starts from the centre of the last one, which needs few digits; with a larger factor it is too far.
 _FASTER, _CENTRED = 10.0, 1e-8
+# The gap is proportional to 1 / weight: the last is beyond the precision of doubles.
 _FIRST_WEIGHT, _LAST_WEIGHT = 100.0, 1e15
 
 

@@ -18,6 +18,7 @@ from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.tolerances import SAME
 from sanitize.theory.tradeoff._linear_program import Index, Problem, Program, normalise_rows
 
+# The sums settle up to rounding within these steps, or do not converge.
 _FIXED_POINTS, _SETTLED = 200, 1e-14
 
 

@@ -15,9 +15,11 @@ from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.theory.tradeoff._linear_program import Index, Problem, Program, normalise_rows
 from sanitize.theory.tradeoff._local import best_constant
 
+# Rounding of sums of shares.
 _FLAT = 1e-12
 # Larger channels are only checked against the events that bind most often.
 _ROUNDS, _CELLS_SEARCHED = 60, 400
+# Excess that may come from the solver of the linear programs.
 _TOLERANCE = 1e-9
 
 
