@@ -73,6 +73,7 @@ def test_the_figures_of_the_generated_table_are_those_of_the_first_command(folde
     assert abs(drawn["no"] - 5.4) < 0.4
 
 
+@pytest.mark.slow
 def test_the_table_of_the_readme_is_what_its_script_writes():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(ROOT / "studies" / "head_to_head.py")]

@@ -113,7 +113,7 @@ def test_two_processes_design_the_same_channels():
     assert len(set(first)) == 8
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)  # the last test of this file is a short one
 @pytest.mark.parametrize("code", [DESIGN, AVERAGES, RELEASES], ids=["channels", "averages", "rows"])
 def test_an_older_processor_designs_the_same_channels_and_writes_the_same_rows(code):
     """`test_arithmetic.py` looks at the sums, inverses and logarithms that do so."""

@@ -107,8 +107,8 @@ def alarms_allowed(n: int, rate: float) -> int:
     [
         (None, "shuffle", 120),
         (None, "keep", 60),
-        (LOGISTIC, "shuffle", 100),
-        (GaussianNB(), "shuffle", 100),
+        (LOGISTIC, "shuffle", 60),
+        (GaussianNB(), "shuffle", 60),
     ],
     ids=["default", "with_position", "logistic", "bayes"],
 )
