@@ -29,6 +29,8 @@ _LONGEST = {"test_spark.py", "test_dask.py", "test_dask_frames.py", "test_notebo
 
 # Of the cases of a slow test about one in so many always runs, and at least one.
 _SAMPLED = 32
+# Examples of a slow property that always run: enough for a fault that most examples show.
+_EXAMPLES = 4
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +79,9 @@ def pytest_collection_modifyitems(config, items):
     elif not config.getoption("--slow"):
         slow = sorted((item for item in items if item.get_closest_marker("slow")), key=_function)
         left_out = {item for _, cases in groupby(slow, key=_function) for item in _not_sampled(list(cases))}
+        for item in filter(_is_property, slow):  # as Hypothesis's own plugin sets the settings of a test
+            test, name = item.obj, "_hypothesis_internal_use_settings"
+            setattr(test, name, settings(getattr(test, name), max_examples=_EXAMPLES))
     else:
         left_out = set()
     config.hook.pytest_deselected(items=list(left_out))
@@ -89,10 +94,15 @@ def _function(item):
 
 
 def _not_sampled(cases):
-    """Cases that are left out: of a test without any all, then long ones, and of the others those that names draw."""
-    short = {item for item in cases if hasattr(item, "callspec") and all(map(_sampled, item.iter_markers("slow")))}
+    """Cases that are left out: long ones, a test without cases or examples, and of the others those that names draw."""
+    several = (item for item in cases if hasattr(item, "callspec") or _is_property(item))
+    short = {item for item in several if all(map(_sampled, item.iter_markers("slow")))}
     drawn = sorted(short, key=_place)
     return [item for item in cases if item not in drawn[:1] and (item not in short or _place(item) % _SAMPLED)]
+
+
+def _is_property(item):
+    return getattr(item.obj, "is_hypothesis_test", False)
 
 
 def _sampled(mark):

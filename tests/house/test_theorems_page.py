@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import importlib
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -126,8 +128,22 @@ def test_an_exception_has_its_case_in_numbers():
             assert re.search(r"\d", numbers), f"[{key}] {statement}"
 
 
+@cache
+def always_run(file):
+    """Tests of a file of which at least one case, or a few examples, run without ``--slow`` (`tests/conftest.py`)."""
+    found = set()
+    for function in ast.parse((ROOT / file).read_text(encoding="utf-8")).body:
+        if isinstance(function, ast.FunctionDef):
+            kinds = [*map(ast.unparse, function.decorator_list)]
+            slow = [kind for kind in kinds if kind.startswith("pytest.mark.slow")]
+            has_cases = any(kind.startswith(("pytest.mark.parametrize", "given")) for kind in kinds)
+            if not slow or (has_cases and "pytest.mark.slow(sampled=False)" not in slow):
+                found.add(function.name)
+    return found
+
+
 @pytest.mark.parametrize("entry", INDEX, ids=lambda entry: f"{entry['Paper']} {entry['Statement']}")
-def test_the_index_names_functions_that_import_and_tests_that_exist(entry):
+def test_the_index_names_functions_that_import_and_tests_that_always_run(entry):
     assert quoted(entry["Functions"])
     assert quoted(entry["Tests"])
     for path in quoted(entry["Functions"]):
@@ -135,8 +151,7 @@ def test_the_index_names_functions_that_import_and_tests_that_exist(entry):
         assert callable(getattr(importlib.import_module(module), name)), path
     for node in quoted(entry["Tests"]):
         file, name = node.split("::")
-        source = (ROOT / file).read_text(encoding="utf-8")
-        assert re.search(rf"^def {re.escape(name)}\(", source, re.MULTILINE), node
+        assert name in always_run(file), node
 
 
 def test_a_figure_of_the_lift_paper_names_a_heading_of_its_page():

@@ -15,6 +15,7 @@ from optimal_cases import (
     WITHIN,
     brute_force,
     instances,
+    part_of,
     tied_instances,
     uniform_distribution,
     vertices_by_double_description,
@@ -51,16 +52,18 @@ def route(request, monkeypatch):
 
 
 @pytest.mark.slow
-def test_optimum_equals_brute_force_where_vertices_are_degenerate():
-    for joint, budget in tied_instances(200, 15):
+@pytest.mark.parametrize("part", range(40))
+def test_optimum_equals_brute_force_where_vertices_are_degenerate(part):
+    for joint, budget in part_of(tied_instances(200, 15), part):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
         assert response.utility == pytest.approx(brute_force(joint, budget), abs=1e-8), (joint.pmf.tolist(), budget)
         assert budget.excess(joint.push(response.channel)).max() <= WITHIN
 
 
 @pytest.mark.slow
-def test_optimum_equals_brute_force_on_small_distributions():
-    for joint, budget in instances(200, 1):
+@pytest.mark.parametrize("part", range(40))
+def test_optimum_equals_brute_force_on_small_distributions(part):
+    for joint, budget in part_of(instances(200, 1), part):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
         exact = brute_force(joint, budget)
         assert response.utility == pytest.approx(exact, abs=1e-8), (joint.pmf.tolist(), budget)
@@ -69,8 +72,9 @@ def test_optimum_equals_brute_force_on_small_distributions():
 
 
 @pytest.mark.slow
-def test_both_routes_agree(route):
-    for joint, budget in instances(60, 2):
+@pytest.mark.parametrize("part", range(12))
+def test_both_routes_agree(route, part):
+    for joint, budget in part_of(instances(60, 2), part):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
         assert response.utility == pytest.approx(brute_force(joint, budget), abs=1e-8)
         assert response.status == "optimal"
@@ -284,22 +288,21 @@ def test_released_symbols_mix_at_most_rank_many_letters():
 
 
 @pytest.mark.slow
-def test_subset_random_response_lies_between_the_papers_and_the_optimum():
-    rng = np.random.default_rng(9)
-    for budget in (LiftBudget.from_ldp(1, 0.65), LiftBudget.symmetric(1), LDPBudget(1.5)):
-        joint = uniform_distribution(24, 4, rng)
-        kept = [
-            sz.core.measures.utility(joint, channel)
-            for channel in (
-                sz.subset_merging(joint, budget),
-                paper_subset_random_response(joint, budget),
-                subset_random_response(joint, budget, block_size=10),
-                subset_random_response(joint, budget),
-                optimal_random_response(joint, budget),
-            )
-        ]
-        assert all(a <= b + 2e-7 for a, b in pairwise(kept))
-        assert kept[3] == pytest.approx(kept[4], abs=2e-7)
+@pytest.mark.parametrize("budget", [LiftBudget.from_ldp(1, 0.65), LiftBudget.symmetric(1), LDPBudget(1.5)], ids=str)
+def test_subset_random_response_lies_between_the_papers_and_the_optimum(budget):
+    joint = uniform_distribution(24, 4, np.random.default_rng(9))
+    kept = [
+        sz.core.measures.utility(joint, channel)
+        for channel in (
+            sz.subset_merging(joint, budget),
+            paper_subset_random_response(joint, budget),
+            subset_random_response(joint, budget, block_size=10),
+            subset_random_response(joint, budget),
+            optimal_random_response(joint, budget),
+        )
+    ]
+    assert all(a <= b + 2e-7 for a, b in pairwise(kept))
+    assert kept[3] == pytest.approx(kept[4], abs=2e-7)
 
 
 @pytest.mark.slow

@@ -405,10 +405,9 @@ def test_results_are_plain_numbers(sizes):
     assert {type(value) for value in (*values, balance.free_entropy, balance.gap, float(balance))} == {float}
 
 
-@pytest.mark.slow
 def test_letters_with_many_distributions_still_get_a_bound():
     channel = np.random.default_rng(3).dirichlet(np.ones(3), 12)
-    balance = balance_function(channel, 2.2, sizes=(2, 6), starts=4)
+    balance = balance_function(channel, 2.2, sizes=(2, 6), starts=1)
     assert 0 < balance.restricted_lower <= balance.restricted_upper <= balance.capacity_upper + 1e-12
     assert_allclose(balance.capacity_upper, float(individual_channel_capacity(channel, sizes=(2, 6))), atol=1e-8)
     whole = balance_function(channel, 2.2).restricted_upper

@@ -233,7 +233,7 @@ def test_the_family_is_ordered_as_its_papers_say(df):
 # ----------------------------------------------------------------------------------------- kinds of tables
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @settings(max_examples=12)
 @given(frames())
 def test_counts_give_the_same_figures_as_rows(df):
