@@ -101,7 +101,7 @@ class ShownWithVerdict:
 
 Frame = TypeVar("Frame")
 
-# Number of rows from which on threads pay off.
+# Number of rows from which on threads pay off: with fewer, starting them costs more than they save.
 _THREADED_ROWS = 1 << 17
 
 

@@ -14,7 +14,8 @@ from scipy.special import exp10
 from sanitize._util.checks import Codes, Mask, Vector, exp
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 
-# Constants of the series log x = 2 artanh((x - 1) / (x + 1)), for x between the root of 1/2 and twice that root.
+# Constants of the series log x = 2 artanh((x - 1) / (x + 1)), for x between the root of 1/2 and twice that root, where
+# so many terms reach the precision of doubles.
 _ROOT, _TERMS, _LN_2 = 0.7071067811865476, 11, 0.6931471805599453
 LN_10 = 2.302585092994046
 

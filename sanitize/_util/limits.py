@@ -9,7 +9,7 @@ DENSE_CELLS = 1 << 25
 CHANNEL_CELLS = 1 << 24
 # Entries of an array that a loop over blocks allocates at a time: 32 MB of doubles.
 BLOCK_CELLS = 1 << 22
-# Rows whose intermediate arrays stay in the cache.
+# Rows whose intermediate arrays stay in the cache; with fewer, the calls themselves take the time.
 BLOCK_ROWS = 1 << 16
 # Rows that are looked up together, so that they stay in a fast cache.
 LOOKUP_ROWS = 1 << 14
@@ -19,7 +19,8 @@ FEW_ROWS = 1 << 12
 KEPT_BYTES = 1 << 26
 # Lines of look-up tables in one SQL statement; a longer statement is too large to send to a database.
 SQL_LINES = 1 << 17
-# Levels of nesting that are read from a user's file.
+# Levels of nesting that are read from a user's file: no form needs more, and
+# reading very deep ones could end the process.
 NESTING = 20
 # Average rows per combination of values from which the joint distribution of combinations is worth learning.
 TUPLE_ROWS = 5

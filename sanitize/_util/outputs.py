@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from sanitize._util.system import BINARY, HAS_LOCKS, defer_signals, sync_folder, take_lock, umask
 from sanitize.errors import SanitizeError, TargetError, TargetExists
 
-# Characters of a file's name that its hidden name repeats.
+# Characters of a file's name that its hidden name repeats, which must stay below the limit of 255 bytes.
 NAME_CHARACTERS = 100
 STREAM = Path("the output stream")
 

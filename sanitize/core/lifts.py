@@ -41,7 +41,7 @@ __all__ = [
 
 # Violation from which a row of the envelope's program counts as broken; the solver leaves violations up to 1e-10.
 _BROKEN = 2e-10
-# Width in nats of the interval in which a quantile is bracketed.
+# Width in nats of the interval in which a quantile is bracketed; no report shows as many digits.
 _QUANTILE = 1e-9
 
 

@@ -29,7 +29,7 @@ _MIXTURES = 2048
 # Least entropy of a column to divide by, in nats, and share of all cells' counts that is added to each cell, so that a
 # cell without rows has a distribution.
 _LEAST_ENTROPY, _ADDED = 0.05, 1e-9
-# Cramér's V up to which two columns count as unrelated.
+# Cramér's V up to which two columns count as unrelated; the usual threshold for a weak relation.
 LEAST_RELATION = 0.1
 # One-sided normal quantiles, in standard deviations, at 10 % (a kept relation) and 5 % (a lost one, independence).
 _MARGIN, _ONE_SIDED = 1.28, 1.64

@@ -24,7 +24,8 @@ __all__ = ["repeated_information", "repeats_needed"]
 
 # Largest number of counts that are enumerated; otherwise bounds on the number of draws, and on the numbers they take.
 _MOST_COUNTS, _MOST_DRAWS, _LEAST_DRAWS, _STEP = 20_000, 4096, 256, 200_000_000
-# Number of releases that counts as never, and the logarithm that stands for a probability of 0.
+# Number of releases that counts as never, as nobody makes so many, and the logarithm that stands for a probability of
+# 0, which stays finite in sums.
 _NEVER, _IMPOSSIBLE = 1 << 40, -1e12
 # Information at or below this is rounding error.
 _NOTHING = 1e-12

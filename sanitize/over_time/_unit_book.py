@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 _BOOK_BYTES = 1 << 30
 # Longest name of the unit column, which errors quote.
 _NAME_CHARACTERS = 200
-# Number of earlier values to store for each group, for units about which a release shows nothing new.
+# Number of earlier values to store for each group, for units about which a release shows nothing new: enough to draw
+# from, and the book does not grow with the group.
 SAMPLE = 64
 # A block of AES, which makes random words of a digest; two of ten million units agree once in 10^24 books.
 DIGEST_BYTES = 16

@@ -29,9 +29,9 @@ _KINDS, _UNITS, _LEAST, _OWNERS, _GROUPS, _ROWS = 480, 30, 20, 20_000, 12, 100_0
 _STATES, _PAIR_ROWS = (8, 64), 80
 # Tilting: number of rounds, exponent of a step, and share of rows from which on a pair is tilted.
 _TILTS, _STEP, _LEAST_SHARE = 8, 0.6, 1e-5
-# Number of rows that an owner may have in any state beyond its target.
+# Number of rows that an owner may have in any state beyond its target, so that no state becomes impossible.
 _BESIDE = 0.1
-# Largest whole-number weight of a state in a draw.
+# Largest whole-number weight of a state in a draw: sums over a thousand states fit the 32 bits of a random word.
 _LARGEST = 1 << 22
 # A pair is forbidden if fewer units have it although chance would give many rows; other pairs get a fraction of a row.
 _FEW, _USUAL, _SELDOM = 3, 20, 1e-3

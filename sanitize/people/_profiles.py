@@ -31,7 +31,7 @@ from sanitize.tables.ordered import as_ordered, decode_dictionary, from_ordered,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Most categories of a column whose shares are in a profile.
+# Most categories of a column whose shares are in a profile; more would crowd out the other columns.
 _SHARES = 12
 
 

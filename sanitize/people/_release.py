@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Features = NDArray[np.float32]  # known features of each owner, shape (n_owners, n_features)
     Line = tuple[str | float, ...]  # rows of a report section about one table
 
-# Number of generated units to which models are tilted, and the seed of these units.
+# Number of generated units to which models are tilted, which leaves errors of a percent, and the seed of these units.
 _TRIED, _SEED = 10_000, 0
 Tables: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 

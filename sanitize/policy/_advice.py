@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Largest number of sensitive values times classes for which a design takes about a second.
 _PAIRS = 512
-# Most rows for which latent classes, or a joint release, are designed for every budget.
+# Most rows for which latent classes, or a joint release, are designed for every budget, in minutes.
 _ROWS_TO_TRY = 200_000
 
 # Effort of a search in a draft; a release spends a hundred times as much.
@@ -54,7 +54,7 @@ _DRAFT_EFFORT = 4_000_000
 _ROWS_TO_REFIT = 40_000
 # Share below which a curve would show 0.0 % everywhere.
 _NOTHING = 5e-4
-# Most public columns for which leaving out each column is tried.
+# Most public columns for which leaving out each column is tried: each trial is a design.
 _DROPS = 6
 
 Place = tuple[str, float]

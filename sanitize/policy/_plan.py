@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sanitize.tables.files.open import SourceLike
 
 
-# Privacy level for which a plan states the cost of keeping rows in order.
+# Privacy level for which a plan states the cost of keeping rows in order: a strict one, as others cost less.
 _EPS, _DELTA = 0.5, 1e-6
 # Least number of rows for trying an adversary, and the meaning of its third figure.
 _FEWEST_ROWS, _DEALT = 100, "with the values shuffled"

@@ -47,7 +47,8 @@ _B = TypeVar("_B")
 
 # Fewest rows with a combination of public values that is released unchanged: fewer rows could be traced to people.
 MIN_COUNT = 10
-# Most sensitive values, the most frequent first, for which the report says whether the limit allows certainty.
+# Most sensitive values, the most frequent first, for which the report says whether the limit allows certainty; a longer
+# warning would not be read.
 _MOST_SHARES = 10
 # Label of the pool of rare values.
 _OTHERS = "(other)"

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sanitize.tables.columns import ArrowColumn
 
 Missing = Literal["category", "error"]
-# Rows of a table in files from which companions of a column are determined.
+# Rows of a table in files from which companions of a column are determined; they repeat in any part of a file.
 _COMPANIONS = 200_000
 
 

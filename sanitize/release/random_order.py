@@ -30,14 +30,14 @@ from sanitize.tables.keys import count
 
 Numbers = Any  # a number or an array of them
 
-SEGMENT_ROWS = 1 << 15  # rows of a segment, a power of 2
-# Most symbols for which pairs of both neighbours are examined.
+SEGMENT_ROWS = 1 << 15  # rows of a segment, a power of 2: enough for the tests, and few enough to hold
+# Most symbols for which pairs of both neighbours are examined: the table has their number to the third power.
 _FEW_SYMBOLS = 8
 # Rows of the smallest blocks: counts of fewer rows say too little about a place.
 _FEWEST_ROWS = 8
-_TABLE_CELLS = 1 << 17  # most cells of a table of blocks and symbols
+_TABLE_CELLS = 1 << 17  # most cells of a table of blocks and symbols, which stays in the cache
 _KINDS = 3  # number of kinds of tests
-# Chance that some confidence interval of the shares at revealing places fails to hold.
+# Chance that some confidence interval of the shares at revealing places fails to hold; a report shows one such figure.
 _INTERVAL = 1e-3
 
 

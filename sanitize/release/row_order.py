@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.tables.columns import ArrowColumn
 
-MOST_SYMBOLS = 64  # if there are more symbols, some are pooled
+MOST_SYMBOLS = 64  # if there are more symbols, some are pooled, so that each has rows in many blocks
 _CLASS = 1 << 32  # offset of the keys of pooled symbols
 # Most blocks to count and rows to examine, so that the memory and the time of the tests do not grow with the table.
 _MOST_BLOCKS = 1 << 9
 _LOOKED_AT = 1 << 19
-# Number of blocks for the figure in the report, and least number of rows in each.
+# Number of blocks for the figure in the report, and least number of rows in each: fewer show chance.
 _SHOWN_BLOCKS, _SHOWN_ROWS = 64, 500
 # Chance that noise on some count exceeds its stated bound, and standard deviations that a random order may show.
 _NOISE_CHANCE, _DEVIATIONS = 1e-3, 5.0

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sanitize.report._facts import Finding, PartLeakage
 
 Audience = Literal["internal", "public"]
-# Most characters of a column's name in a sentence.
+# Most characters of a column's name in a sentence, half a line of a terminal.
 _NAME_CELLS = 40
 # Schema of the note in released files and frames.
 NOTE_FORMAT = 1

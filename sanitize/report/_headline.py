@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 State = Literal["source", "rows", "nothing", "refused", "audit"]
 
-# A release is called useless if most of its columns keep less than this share of their information.
+# A release is called useless if most of its columns keep less than this share of their information: a reader who is
+# given one column in twenty would say the same.
 USELESS_BELOW = 0.05
 RELATIONS = "relations_kept"  # measure: share of the relations between columns that shuffled rows keep, on average
 COLUMNS = "mean_column_utility"  # measure that compares latent classes with tuples, whose symbols differ

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from sanitize.auditing.attack._scene import Scene
 
-# Shares of the targets that an attack on membership accuses, and the fewest targets of an accusation.
+# Shares of the targets that an attack on membership accuses, and the fewest targets of an accusation: of fewer, all may
+# be right by chance.
 _SUREST, _FEWEST = (0.01, 0.05, 0.2), 20
 
 

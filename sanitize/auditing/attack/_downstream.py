@@ -22,7 +22,7 @@ from sanitize.tables.columns import UNSEEN, as_arrow, factorize, look_up
 from sanitize.tables.frame import Table
 from sanitize.tables.ordered import as_ordered, categories, is_ordered
 
-# Least number of rows of a category with a level of its own.
+# Least number of rows of a category with a level of its own: a model learns nothing of fewer.
 _LEAST_ROWS = 10
 # Raw rows that were released, their release, and raw rows kept apart.
 _Part = tuple[Table, Table, Table]

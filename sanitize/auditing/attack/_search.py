@@ -27,7 +27,7 @@ _KNOWN, _MOST_COLUMNS, _MOST_ROWS = 5, 30, 20_000
 _MOST_TARGETS, _MOST_COMPARISONS = 10_000, 10_000_000_000
 # Largest number of other targets that a target is compared with, and the number that make a neighbourhood.
 _MOST_POPULATION, _NEIGHBOURHOOD = 4_000, 10
-# Targets that a thread searches for between reports of progress.
+# Targets that a thread searches for between reports of progress, which shall come often.
 _BATCH = 64
 
 

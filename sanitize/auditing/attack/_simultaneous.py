@@ -14,7 +14,7 @@ import numpy as np
 
 from sanitize._util.checks import Mask, Vector
 
-# Number of permutations of the labels, and number held in memory at a time.
+# Number of permutations of the labels, so that the least chance is 1 / 2000; number held in memory at a time.
 _DEALS, _BLOCK = 1999, 50
 
 

@@ -22,7 +22,8 @@ from sanitize.core.channel import stage_product
 if TYPE_CHECKING:
     from sanitize.core.channel import ReducedChannel
 
-# Up to this many inputs the interior point starts at once, from the uniform distribution.
+# Up to this many inputs the interior point starts at once, from the uniform distribution, because its steps are cheap;
+# more inputs are first reduced to candidates by some multiplicative steps.
 _FEW_INPUTS = 128
 _SCOUTING_STEPS = 30
 # If too many inputs remain candidates for a Newton step, multiplicative steps go on; the bracket shows how far they

@@ -47,7 +47,7 @@ LARGEST_UNKNOWN = (
     "the largest total in the sample is taken as the largest in the population, and larger groups are not covered; "
     "give largest_total, the largest total in the sampling frame"
 )
-# Largest number of entries of P(y|x), times sensitive symbols, that the worst case sorts.
+# Largest number of entries of P(y|x), times sensitive symbols, that the worst case sorts: half a minute.
 MOST_ENTRIES = 1 << 28
 
 

@@ -23,13 +23,14 @@ from sanitize.errors import InvalidParameter
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Totals of clusters that differ by less than this share count as equal.
+# Totals of clusters that differ by less than this share count as equal: weights are often rounded.
 SAME_TOTAL = 1e-9
-# Grid sizes for totals and shares of clusters, used if there are more distinct values.
+# Grid sizes for totals and shares of clusters, used if there are more distinct values: rounding to the grid widens the
+# bounds slightly, and the time grows with the product.
 _MOST_SIZES, _MOST_SHARES = 64, 16
-# Steps of the bisection that searches for a bound.
+# Steps of the bisection that searches for a bound, which leave 2^-40 of the interval; the outer end is taken.
 _HALVINGS = 40
-# Largest share of its stake that a bet can lose on one cluster.
+# Largest share of its stake that a bet can lose on one cluster: a bet that loses all can never win again.
 _MOST_LOST = 0.9
 # Values of κ for bets and their shares of the initial stake: if v is unknown, and around the best κ.
 _WIDE = 2.0 ** np.arange(-1, 9), np.full(10, 0.1)

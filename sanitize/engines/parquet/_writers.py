@@ -127,7 +127,7 @@ class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
 _SPECIAL = re.compile('[,"\r\n]|^$|^\ufeff')
 _FORMULA = re.compile(r"\s*[=+\-@|%]")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-# Approximate size of the pieces in which lines are assembled.
+# Approximate size of the pieces in which lines are assembled; each piece is copied, so memory holds it twice.
 _PIECE_BYTES = 1 << 25
 # Short lines gain nothing from larger pieces, which would no longer fit the cache.
 _PIECE_ROWS = 1 << 16

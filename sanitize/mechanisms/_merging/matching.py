@@ -7,7 +7,7 @@ import numpy as np
 from sanitize._util.checks import Codes, Vector
 from sanitize.mechanisms._merging.risks import OrderedRisks, SetRisks, absorb, by_size
 
-# At most this many unsafe groups are finished one by one.
+# At most this many unsafe groups are finished one by one, which is better but takes time in proportion to the square.
 _FEW_GROUPS = 400
 # Neighbours that each seeker considers, and dimensions of largest spread used for distances; both bound the work.
 _MATES, _DIMENSIONS = 12, 14

@@ -48,7 +48,7 @@ _EFFORT, _EFFORT_PER_SYMBOL = 2_000_000, 64
 # Up to _EVENED symbols, partitions found under budgets with more equal sides are improved too. Each of up to three
 # searches has a third of the effort, so that a search is the same for every budget that uses it.
 _EVENED, _SEARCHES = 100, 3
-# Sets checked by the longer search, and atoms in one of its windows.
+# Sets checked by the longer search (some seconds), and atoms in one of its windows, whose partitions are all compared.
 _LONG_EFFORT, _WINDOW = 20_000_000, 13
 # Up to EXACT symbols the best of all partitions is found, up to _ONE_WINDOW in one window. Each symbol triples the
 # work.

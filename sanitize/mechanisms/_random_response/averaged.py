@@ -39,13 +39,14 @@ _STARTS, _RANDOM, _OFF, _WORTH = 64, 16, 0.1, 0.1
 _COARSE, _PROVED = 1e-3, 0.9
 # Shares of a posterior that count as 0, the margin inside the set for posteriors, and the effort of one descent.
 _NOTHING, _INSIDE, _SEARCH = 1e-9, 1e-9, 20_000
-# Shares of the effort: for finding columns before prices are proved, and for the response with all lifts equal to 1.
+# Shares of the effort: for finding columns before prices are proved, as proofs with bad columns are wasted, and for the
+# response with all lifts equal to 1.
 _COLUMNS, _PART = 0.3, 0.1
 # Approximate effort of the simplices per entry of a face. For bounds by polytopes around the set: numbers of letters
 # and of used columns at which the first polytope touches the set, number of rounds of cuts, share of the effort per
 # round, and slack up to which a cut counts as in use.
 _FACE, _CUTS, _ROUNDS, _ROUND, _BINDING = 100, 20, 8, 0.25, 1e-7
-# Least share at which a slope of H is evaluated.
+# Least share at which a slope of H, which is infinite at 0, is evaluated.
 _FLOOR = 1e-12
 # Number of steps of a descent, the first step in powers of ten of a share, and how often a point is pulled back to the
 # set at the start and after a step.

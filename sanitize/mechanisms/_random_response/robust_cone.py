@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import Polytope
 
-SAFE = 1e-7  # excess in nats that repairing the channel can still remove
+SAFE = 1e-7  # excess in nats that repairing the channel can still remove at little cost
 BROKEN = 1e-9  # violation from which a row scaled to 1 counts as broken; linear programs leave less
 # Presolving finds nothing in these blocks and would take a third of the time.
 _OPTIONS = {"presolve": False, "primal_feasibility_tolerance": BROKEN, "dual_feasibility_tolerance": BROKEN}
-_PASSES = 25  # over the entries of a sparse program, until it is solved
+_PASSES = 25  # over the entries of a sparse program, until it is solved: a price of effort, no limit
 _SLACK = 1e-12  # margin of a row scaled to 1, so that rounding cuts no column off
 _NEW_ROWS = 12  # largest number of new cuts per batch of boxes, because each makes later programs larger
 

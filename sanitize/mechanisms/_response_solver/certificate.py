@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 _BATCH = 128
 # Each round of tightening removes less of a box than the round before and costs the same.
 _ROUNDS = 6
-_WORTHWHILE = 0.02  # share of a box that tightening must remove for another round
+_WORTHWHILE = 0.02  # share of a box that tightening must remove for another round: less is cheaper by a split
 # Ten times the number that 200 letters need. More open boxes are a sign of rounding errors, and would fill the memory.
 _MOST_OPEN = 1 << 17
-_EDGE = 0.1  # least distance of a split from the ends of a side, as a share of the side
+_EDGE = 0.1  # least distance of a split from the ends of a side, as a share of it: thinner parts help nobody
 # Number of boxes after which the effort is checked for being far too small; for distributions that could be proved,
 # more boxes had been closed by then or soon after.
 _FIRST_LOOK = 1 << 13

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
-_FEW = 20  # with fewer than n / _FEW new columns in a round, also try random starts
+_FEW = 20  # with fewer than n / _FEW new columns in a round, the known ones are used up and random starts follow
 # Prices change much in the first rounds, so that long walks would be wasted.
 _SHORT_ROUNDS = 6
 # Random starts of a round times letters: with many letters, each start is expensive.
 _STARTS = 400
-_BARREN = 2  # rounds of random starts without new columns before a certificate is tried
+_BARREN = 2  # rounds of random starts without new columns before a certificate, which is dear, is tried
 _CERTIFIED_SHARE = 0.9  # share of the gap to prove; rounding in the mixing program may use the rest
 _RESTS = 2  # residual columns that end a search cut short: each costs a pass over all columns, beyond the effort
 _SEARCH_SHARE = 0.7  # share of the effort or time for the search, before the bound is computed

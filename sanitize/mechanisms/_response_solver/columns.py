@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     Vertex = tuple[Codes, Mask]
 
-# A letter with a smaller share of a posterior counts as absent.
+# A letter with a smaller share of a posterior counts as absent: rounding leaves as much.
 NOTHING = 1e-15
-# Weights up to this multiple of the least P(x) count as 0.
+# Weights up to this multiple of the least P(x) count as 0: rounding in a linear program leaves as much.
 _POSITIVE = 1e-13
-_SMALL = 1e-9  # least remainder of P_X, and least probability at which a slope is evaluated
+_SMALL = 1e-9  # least remainder of P_X, and least probability at which a slope is evaluated: below, digits are lost
 
 
 class RoundingStops(ArithmeticError):

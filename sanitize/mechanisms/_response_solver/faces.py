@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Number of steps of a descent, the first and the longest step in powers of ten of a share, and shares that count as 0.
 _STEPS, _FIRST, _LONGEST, _NOTHING = 60, 0.13, 20.0, 1e-9
-# Faces per batch, and simplices cut per batch.
+# Faces per batch, and simplices cut per batch: array operations are fast from here on, and the memory stays small.
 _FACES, _BATCH = 1 << 12, 1 << 12
 # Relative rounding of curvatures, and a lift that counts as 0.
 _CURVED, _NO_LIFT = 1e-9, 1e-100

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MOST_SECRETS, _MARGIN = 6, 1e-12
 # A lift that counts as 0; its squared inverse is still a double.
 _NO_LIFT = 1e-75
-# Up to this order, powers do not overflow.
+# Up to this order, powers of lifts down to _NO_LIFT do not overflow.
 _SQUARE = 2
 # After so many halvings, doubles between 0 and 1 hardly get closer.
 _HALVINGS = 50

@@ -22,7 +22,7 @@ _LINEAR_STEPS = 8
 SHORT_WALK, LONG_WALK = 4, 40
 _FLOORS = 3.5, 11.5  # -log of the least entries of v at which the entropy is linearised
 _STALLED = 1e-10  # smaller gains may be rounding errors of the entropies
-_FIRST_SHARE = 0.3  # share of the effort for the first vertices
+_FIRST_SHARE = 0.3  # share of the effort for the first vertices; the others are found faster by prices
 _WALK_CELLS = 1 << 18  # entries of the matrices of one batch of walks, which stay in the cache
 _TINY = 1e-11  # smaller changes may be rounding errors of a pivot
 

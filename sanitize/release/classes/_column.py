@@ -42,7 +42,7 @@ MISSING, BETWEEN = -1, -2  # codes in place of a value's position
 _LISTED = 64
 # Largest number of groups from declared edges; if there are more bins, several bins share a group.
 _DECLARED = 100
-# Bins of a number that are written for each group of the model.
+# Bins of a number that are written for each group of the model: more would hold too few rows to tell their counts.
 _FINER = 3
 # Rows among which the key draws the place of each edge: one more row moves the edge with probability one in this many.
 _SPREAD = 20

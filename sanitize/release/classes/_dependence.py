@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # exceptions as a share of them, and the share of all rows that would break the rule by chance alone.
 _EXPECTED, _LEFT, _GAIN = (3.0, 9.0), (0.3, 0.1), (0.01, 0.03)
 # Rows of the sample on which most pairs are ruled out, least information in nats between the columns of other pairs,
-# and number of determiners to try.
+# and number of determiners to try, which bounds the time in wide tables.
 _FIRST_LOOK, _SHARED, _MOST_TRIED = 1000, 0.005, 12
 # Codes in place of an outcome: draw as if there were no rule, or do so without missing values.
 FREE, PRESENT = -1, -2

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from sanitize._util.checks import Codes, Vector
     from sanitize.tables.columns import ArrowColumn
 
-# Rows from which dependences between columns are learned.
+# Rows from which dependences between columns are learned: enough to see exceptions.
 _RULE_ROWS = 20_000
 # Most earlier columns that a column is drawn given, and about how many pairs there are in total in a wide table.
 _MOST_GIVEN, _PAIRS_GIVEN = 16, 240
-# Columns of the row itself on which each summary of other rows also depends.
+# Columns of the row itself on which each summary of other rows also depends; more would leave no rows for each.
 _OWN_GIVEN = 8
 
 

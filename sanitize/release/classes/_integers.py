@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from sanitize._util.checks import Codes, Vector
 
-# Number of steps into which each unit of a logarithm to base two is divided.
+# Number of steps into which each unit of a logarithm to base two is divided: a step is .07 %, far less than chance.
 STEPS = 1 << 10
-# Sum of the memberships of a row.
+# Sum of the memberships of a row: whole numbers, so that every processor adds up the same.
 UNIT = 1 << 16
-# Bits of the largest weight of a distribution to draw from.
+# Bits of the largest weight of a distribution to draw from: sums of a group stay below
+# 2^31, as draws from 32-bit words need.
 _BITS = 24
-# Least logarithm: its power counts as 0.
+# Least logarithm: its power counts as 0, as it is lost in any sum of 64-bit numbers.
 LEAST_LOG = -64 * STEPS
 _HALF = np.uint64(32)  # a 64-bit word gives two draws
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Prior: rows with the margin of each column that every class starts with, and rows added to each class size.
+# Prior: rows with the margin of each column that every class starts with, and rows added to each class size, so that a
+# class of a single row cannot repeat that row.
 _PRIOR, _CLASS_PRIOR = 2.0, 0.5
 # Most rounds, and the gain in likelihood, in nats per row, below which the likelihood has settled.
 _ROUNDS, _SETTLED = 60, 5e-4

@@ -50,7 +50,7 @@ _SHARPNESS = 2
 _KEPT = 1.0
 # Weight of a kept column in determining the classes: above 1, because it stays next to each generated row.
 _KEPT_IMPORTANCE = 3.0
-# Rows processed together.
+# Rows processed together: their memberships of all classes stay in the cache.
 _BLOCK = 1 << 14
 # Points of a net, which is the number of rows whose random words are spread evenly.
 _NET = 1 << 16

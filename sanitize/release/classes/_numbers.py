@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sanitize._util.checks import Mask, Vector
 from sanitize.tables.columns import ArrowColumn, cast_values, hashable_storage, value_type
 
-# Least number of rows that share a value that may be written.
+# Least number of rows that share a value that may be written, as for combinations of columns (`min_count`).
 LEAST_ROWS = 10
 # One row changes the square root of the counted rows by 1 / sqrt(_FADE); chance varies that of a count by about 1/2.
 _FADE = 8.0

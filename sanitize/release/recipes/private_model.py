@@ -38,7 +38,8 @@ _LEVELS, _CHOICE, _PAIRS = Fraction(2, 5), Fraction(1, 10), Fraction(1, 2)
 # Approximate sum of the whole-number chances of all levels given a level of the parent.
 WHOLE = 1 << 26
 _HALF = np.uint64(32)  # a 64-bit word gives two draws
-# Counts below this many standard deviations of the noise are treated as small counts, and averaged.
+# Counts below this many standard deviations of the noise are treated as small counts, and averaged: noise alone hardly
+# ever reaches it.
 _CLEAR = 3.0
 # Number and size of the steps of mirror descent, and rounds of fitting both margins in each step.
 _STEPS, _SIZE, _ROUNDS = 300, 4.0, 2

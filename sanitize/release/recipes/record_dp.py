@@ -42,7 +42,7 @@ RECORD_SHARE = 0.5
 _CELLS, _VALUES = Fraction(3, 20), Fraction(1, 5)
 # In nats: at smaller levels, the noise drowns any table.
 _LEAST = 1e-6
-# Denominator of the rate of a choice, which is a fraction.
+# Denominator of the rate of a choice, which is a fraction: rounding down costs less than a billionth of ε.
 _FINE = 1 << 30
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 # A file without line ends would otherwise be read into memory in search of its header.
 HEADER_BYTES = 1 << 22
-# Bytes, and rows, from which the delimiter and the presence of a header are inferred.
+# Bytes, and rows, from which the delimiter and the presence of a header are inferred: a stream is read only once, so
+# they are held.
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
 _DELIMITERS = (",", ";", "\t", "|")
 _LIKE_NUMBER = re.compile(

@@ -38,7 +38,7 @@ _MIN_BYTES = 12
 _IN_DICTIONARIES = frozenset(("PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"))
 # Largest footer, in bytes; even thousands of columns and row groups need far less.
 _FOOTER_BYTES = 1 << 28
-# Most values to read together.
+# Most values to read together, so that memory stays bounded whatever the size of a row group.
 _APART_VALUES = 1 << 22
 # Column chunks are read in pieces of this size, so that they are not in memory as a whole.
 _BUFFER_BYTES = 1 << 18

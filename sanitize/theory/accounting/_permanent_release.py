@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
-# Pairs of a history and its symbols processed at once.
+# Pairs of a history and its symbols processed at once, in some tens of megabytes.
 _BLOCK_PAIRS = 1 << 20
 
 

@@ -16,7 +16,7 @@ from sanitize._util.tolerances import ROOT, SAME, SMALLEST_POSITIVE
 from sanitize.core.channel import Channel
 from sanitize.errors import InvalidDistribution
 
-# Relative width of the bracket in which the least argument is found.
+# Relative width of the bracket in which the least argument is found; the programs inside are no more precise.
 _WIDTH = 1e-10
 
 

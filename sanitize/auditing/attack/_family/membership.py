@@ -177,7 +177,8 @@ def log_density(learned: Codes, rows: Codes, sizes: list[int], tree: list[tuple[
     return total
 
 
-# Numbers of levels of a column for pairs and for trees of columns.
+# Numbers of levels of a column for pairs and for trees of columns: few levels find no single rows, and many have no
+# rows to count.
 _PAIR_LEVELS, _TREE_LEVELS = 64, (16, 64, 256)
 
 
@@ -241,7 +242,8 @@ def signals(scene: Scene) -> Vector:
     return np.column_stack([attack().score(scene) for attack in _SIGNALS])
 
 
-# Number of shadow releases. They come in pairs whose targets complement one another, and each runs the program once.
+# Number of shadow releases. They come in pairs whose targets complement one another, and each runs the program once,
+# which takes nearly all the time of a judgement.
 _RELEASES = 16
 
 

@@ -14,7 +14,8 @@ from sanitize.auditing.attack._scene import OTHERS, TARGETS, Rows, Scene
 from sanitize.release.adversaries import Secrets, predict, threads_for
 from sanitize.release.features import Features, indicators
 
-# Number of equal released rows from which a row counts as one of a group and not as a copy of one person's row.
+# Number of equal released rows from which a row counts as one of a group and not as a copy of one person's row: two may
+# be that person's own rows.
 _GROUP = 3
 
 
@@ -87,7 +88,8 @@ class RestOfRecord(Attack):
         return np.all(same, axis=0).astype(float) if unknown_columns else None
 
 
-# Fewest and most rows from which an adversary learns, and groups of numbers.
+# Fewest and most rows from which an adversary learns, and groups of numbers: fewer rows teach nothing, and more cost
+# time and improve guesses little.
 _FEWEST, _MOST, _CUTS = 20, 20_000, 16
 
 
