@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sanitize._util.checks import Vector
-from sanitize._util.formatting import exact, level, times
+from sanitize._util.formatting import Told, exact, level, times
 from sanitize.core.budgets import budget_to_dict, budget_words
 from sanitize.core.lifts import logs
 from sanitize.report import VERDICT_TOLERANCE, render_template
@@ -65,7 +65,7 @@ def log_extremes(lifts: Vector) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class UnitReport:
+class UnitReport(Told):
     """Joint leakage of all releases of a unit ledger about each unit's sensitive value, exact for these units.
 
     Attributes

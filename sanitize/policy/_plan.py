@@ -130,6 +130,9 @@ class Plan:
             percent=percent,
         ).rstrip("\n")
 
+    def __str__(self) -> str:
+        return self.to_text()
+
     def to_json(self) -> str:
         """Return the report as JSON; without a report, only the proposals."""
         report = self.full_report

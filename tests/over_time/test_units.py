@@ -295,6 +295,7 @@ def test_figures_of_the_report_are_those_of_counting(tmp_path, monkeypatch):
     assert 0.2 < report.releases[0].kept["town"] <= 1
     assert json.loads(report.to_json())["n_groups"] == report.n_groups
     assert "holds for these units: 3 releases of 400 units (column 'who')" in report.to_text()
+    assert str(report) == report.to_text()
 
 
 def test_a_value_that_stays_adds_nothing_however_noisy_the_channel(tmp_path):

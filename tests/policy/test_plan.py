@@ -182,7 +182,7 @@ def test_all_columns_that_need_something_are_said_at_once_and_the_lines_work(tmp
     assert edges[0] <= 18 < 89 <= edges[-1]  # nobody is clipped
     assert all(edge % 5 == 0 for edge in edges)
     assert len(said) == 3
-    assert "SECRET" not in plan.to_text() + plan.to_json()
+    assert "SECRET" not in str(plan) + plan.to_json()
     after = make_plan(sz.Policy.from_dict(taken_over(WIDE, plan)), source)
     assert after.report.ok
     assert any("bin edges of column 'age' were learned" in note for note in after.report.facts.warnings)
