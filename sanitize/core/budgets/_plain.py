@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sanitize._util.checks import is_number, nats, or_infinity, short_repr
+from sanitize._util.checks import is_number, nats, or_infinity
 from sanitize._util.declared import Finite, Number, SchemaError, read
 from sanitize._util.formatting import exact, round_down, round_up, times_down, times_up
 from sanitize.core.budgets._budgets import (
@@ -95,7 +95,7 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
     """
     name = state.get("type")
     if not isinstance(name, str) or name not in kinds:
-        raise InvalidBudget(f"the type of a budget must be one of {', '.join(kinds)}, got {short_repr(name)}")
+        raise InvalidBudget(f"the type of a budget must be one of {', '.join(kinds)}")
     names = [field.name for field in fields(kinds[name]) if field.init]
     if "limits" in names:
         names.remove("limits")
