@@ -90,7 +90,7 @@ def test_every_edit_under_a_new_seal_is_refused_or_harmless(part, book, tmp_path
                 outcomes[False] += 1
     assert not any("SECRET" in line or "\n" in line for line in told)
     assert outcomes[False] > 50
-    assert outcomes[True] < outcomes[False] / 10
+    assert outcomes[True] < outcomes[False] / 8
 
 
 @pytest.mark.parametrize(

@@ -381,7 +381,7 @@ def level(one, two):
     half, best = len(one) // 2, (-np.inf, None)
     sides = ((one, two), (two, one))
     for column in range(one.shape[1]):
-        for threshold in np.unique(np.concatenate([one, two])[:, column]):
+        for threshold in np.unique(np.concatenate([one[:half], two[:half]])[:, column]):
             for above in (True, False):
                 for side in range(2):
                     counts = [int(((of[:half, column] > threshold) == above).sum()) for of in sides[side]]
