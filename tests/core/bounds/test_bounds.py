@@ -317,6 +317,13 @@ def test_bounds_grow_with_the_budget_and_end_at_no_leakage(bound) -> None:
         assert nothing in (0.0, 1.0)
 
 
+@pytest.mark.parametrize("a", [0.6, 0.7, 0.9])
+def test_the_inverse_chi2_without_an_upper_bound_is_that_of_the_best_two_points(a: float) -> None:
+    t = np.linspace(1, 50, 500_001)
+    found = bd.chi2_lift_inverse_bound(-math.log(a), math.inf).tight
+    assert found == pytest.approx(((1 - a) * (t - 1) * (a + (1 - a) * t) / (a * t) ** 2).max(), rel=1e-8)
+
+
 def test_infinite_budgets_keep_what_is_finite() -> None:
     assert bd.total_variation_bound(INF, INF).tight == 1.0
     assert bd.total_variation_bound(math.log(2), INF).tight == pytest.approx(0.5)
@@ -407,6 +414,8 @@ def test_zds_prop_4_and_6_hold_tight_and_printed(joint: JointDistribution, alpha
 
 
 def test_a_single_letter_has_lift_1() -> None:
+    at_infinity = bd.min_lift_from_alpha_inverse(1.25, 1, math.inf)
+    assert (at_infinity.tight, at_infinity.printed) == (1, 0.8)
     assert bd.max_lift_from_l1(0.5, 1).tight == bd.max_lift_from_chi2(0.5, 1).tight == 1
     assert bd.max_lift_from_alpha(1.5, 1, 2).tight == bd.min_lift_from_alpha_inverse(1.5, 1, 2).tight == 1
     assert bd.min_lift_from_l1_inverse(0.5, 1).tight == bd.min_lift_from_chi2_inverse(0.5, 1).tight == 1

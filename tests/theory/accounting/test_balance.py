@@ -319,6 +319,9 @@ def test_bounds_meet_next_to_full_entropy(slack):
 def test_free_entropy_is_that_of_the_record_that_leaks_most():
     """x_1 alone through noise: the second record tells nothing, and b buys nothing at all."""
     assert_allclose(balance_function(QUERIES["x1"][0], 0.0, sizes=(2, 2)).free_entropy, 2 * LN2, atol=1e-8)
+    one = np.array([[1.0, 0.0], [0.5, 0.5]])  # its best input is not uniform
+    both = balance_function(np.repeat(one, 2, axis=0), 0.0, sizes=(2, 2))
+    assert_allclose(both.free_entropy, balance_function(one, 0.0).free_entropy + LN2, atol=1e-8)
 
 
 def test_lagrange_bound_closes_what_was_left_open_for_the_noisy_sum_of_three():
