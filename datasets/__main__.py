@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sanitize import datasets
 
+# Tables by their names, which need no second list.
 _LOADERS = {name.removeprefix("load_"): name for name in dir(datasets) if name.startswith("load_")}
 
 

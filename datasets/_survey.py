@@ -13,6 +13,7 @@ from scipy.special import expit, ndtri
 if TYPE_CHECKING:
     import pandas as pd
 
+# Enough rows for a confidence, few enough that an example takes a second.
 _N_PEOPLE = 30_000
 
 

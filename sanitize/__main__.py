@@ -11,6 +11,7 @@ import signal
 import sys
 from types import FrameType
 
+# The same words as after a release is interrupted, though nothing has been imported yet.
 _INTERRUPTED = "sanitize: interrupted; nothing was written"
 
 

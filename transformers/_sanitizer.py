@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from sanitize.release.fit import Recipe
 
+# As in scikit-learn, two underscores lead to a parameter of a parameter.
 PREFIX = "budget__"
 
 
@@ -101,15 +102,17 @@ class ShownWithVerdict:
 
 Frame = TypeVar("Frame")
 
-# Number of rows from which on threads pay off: with fewer, starting them costs more than they save.
+# With fewer rows, starting threads takes longer than they save.
 _THREADED_ROWS = 1 << 17
 
 
-# Digests of the rows that an estimator has released; they are not shared with other processes, copies or pickles.
+# Digests of the rows that an estimator has released, to warn of a repetition. They are kept outside the estimators, so
+# that other processes, copies and pickles do not have them.
 _RELEASED: WeakKeyDictionary[Sanitizer, deque[int]] = WeakKeyDictionary()
-# A process that runs for months forgets the oldest digests.
+# A process that releases for weeks would otherwise remember more and more; a repetition soon after is likelier.
 _MOST_REMEMBERED = 1000
-# Rows that are examined to distinguish tables, and the chance that other rows look the same.
+# Rows that are examined to distinguish tables, and the chance that other rows look the same: a warning must not be
+# wrong.
 _LOOKED_AT, _BY_CHANCE = 1000, 1e-6
 
 
@@ -123,7 +126,7 @@ class _FitRows:
     has_warned: bool = False
 
 
-# Rows of all estimators in this process that still exist.
+# Rows of all estimators in this process that still exist, to warn if two of them release the same rows.
 _FITTED: WeakKeyDictionary[Sanitizer, _FitRows] = WeakKeyDictionary()
 
 

@@ -15,12 +15,12 @@ from sanitize.errors import InvalidDistribution, InvalidParameter, SanitizeError
 
 T = TypeVar("T")
 
-# Array types for signatures: numbers, positions and truth values.
+# Short names of array types, because nearly every signature needs one.
 Vector = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# Largest index of an array, and so largest count of rows or symbols.
+# The largest 64-bit integer: NumPy and Arrow index arrays by it, so that no count of rows or symbols can be larger.
 _LARGEST_COUNT = (1 << 63) - 1
 
 

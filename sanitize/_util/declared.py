@@ -31,10 +31,12 @@ Place = tuple[str | int, ...]
 T = TypeVar("T")
 Unset = msgspec.UnsetType
 
-# Errors that reading a form raises, from msgspec and from the rules of the forms themselves.
+# A value that does not fit raises errors of msgspec; the rules of forms themselves raise the others on damaged values.
 _REFUSALS = (msgspec.MsgspecError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
+# Larger numbers are legal in JSON and TOML, but an int64 or a finite double cannot hold them.
 _LARGEST_WHOLE, LARGEST = (1 << 63) - 1, sys.float_info.max
 _fields = cache(msgspec.structs.fields)  # evaluates the types of a structure each time
+# Errors name types in words, because users who write JSON or TOML need not know Python.
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
 
 
@@ -316,7 +318,7 @@ def _plain(value: Any) -> Any:
         content = np.packbits(value) if value.dtype == bool else value.astype(value.dtype.newbyteorder("<"))
         kind = value.dtype.newbyteorder("<").str
         return to_builtin(_Packed(kind, value.shape, np.ascontiguousarray(content).tobytes()))
-    return str(value) if isinstance(value, Fraction) else value.item()  # a NumPy number
+    return str(value) if isinstance(value, Fraction) else value.item()  # only NumPy's numbers are left
 
 
 class _Packed(Declared, frozen=True):

@@ -95,7 +95,7 @@ def round_down(value: float, digits: int = 3) -> str:
 def _to_side(value: float, side: Any, digits: int) -> str:
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else "infinitely many"
-    # Allows for rounding error, so that 1.9999999999999998 is shown as 2.
+    # The tolerance covers rounding error, so that 1.9999999999999998 is shown as 2.
     digit = max(math.floor(math.log10(value)) + 1 - digits, -300)  # smaller powers of ten are not normal doubles
     scaled = value / 10.0**digit
     near = round(scaled)
@@ -122,7 +122,7 @@ def number(value: Number) -> str:
     """Format a number with four significant digits; ``0`` if it is only rounding error, ``-`` if it is None."""
     if value is None:
         return "-"
-    # Figures below this are rounding error.
+    # Figures are sums of doubles of about 1, so that anything below this is rounding error.
     return "0" if abs(float(value)) < 1e-12 else f"{float(value):.4g}"
 
 
@@ -145,8 +145,8 @@ def clip(text: str, limit: int) -> str:
     """
     if len(text) <= limit and text.isascii() and text.isprintable() and "\\" not in text:  # most texts
         return text
-    # Escaped categories: controls, formats (such as right-to-left overrides), surrogates, private use, unassigned,
-    # separators.
+    # Controls, formats (such as right-to-left overrides), surrogates, private use, unassigned and separators: such a
+    # name could hide characters, or change what a terminal shows after it.
     unseen = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
     shown = (c == " " or (c != "\\" and unicodedata.category(c) not in unseen) for c in text)
     return shorten_pieces((c if is_shown else ascii(c)[1:-1] for c, is_shown in zip(text, shown, strict=True)), limit)

@@ -17,8 +17,9 @@ from typing import Any, BinaryIO
 from sanitize._util.system import BINARY, HAS_LOCKS, defer_signals, sync_folder, take_lock, umask
 from sanitize.errors import SanitizeError, TargetError, TargetExists
 
-# Characters of a file's name that its hidden name repeats, which must stay below the limit of 255 bytes.
+# Characters of a file's name that its hidden name repeats: file systems allow 255 bytes, and a random part is added.
 NAME_CHARACTERS = 100
+# Errors name this in place of a file.
 STREAM = Path("the output stream")
 
 

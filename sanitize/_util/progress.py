@@ -14,6 +14,7 @@ from typing import Any
 
 Listener = Callable[[int], object]
 Starter = Callable[[int | None], object]
+# Layout of tqdm for a pass whose rows are known; without their number there is neither a share nor a time left.
 _ROWS = "{desc}: {percentage:.0f} % of {total_fmt}, {elapsed} gone, about {remaining} left"
 
 
@@ -21,6 +22,7 @@ def _unheard(n_rows: int | None) -> None:
     """Ignore progress; used if no listener is set."""
 
 
+# A context variable, because calls in several threads may report to different listeners.
 _HEARD: ContextVar[tuple[Listener, Starter]] = ContextVar("heard", default=(_unheard, _unheard))
 
 

@@ -25,10 +25,13 @@ try:
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
+# Windows has no fcntl; there, unfinished files are not locked, and no file is renamed while it is open.
 HAS_LOCKS = fcntl is not None
-BINARY = getattr(os, "O_BINARY", 0)  # otherwise Windows writes two bytes for a line end
+# Without this flag, Windows writes two bytes for a line end; other systems lack it.
+BINARY = getattr(os, "O_BINARY", 0)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# Ctrl-C and the signal by which schedulers end a process; all others are rare, or cannot be deferred.
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -15,31 +15,41 @@ from sanitize.core.binning import as_numbers, is_numeric
 from sanitize.tables.columns import value_type
 from sanitize.tables.files.spelling import plain_signs
 
-# Whole numbers with at least this many digits, all of the same width, are codes and not amounts.
+# Whole numbers with at least this many digits, all of the same width, are codes and not amounts: ages and percentages
+# often have two or three digits throughout.
 _CODE_DIGITS = 4
-# Least number of rows per value of a code, on average; codes also leave gaps in their range.
+# Codes repeat, so a value has two rows on average, and most numbers of one width are no code, so values take less than
+# a tenth of their range. Amounts seldom do both.
 _CODE_ROWS, _CODE_SHARE = 2, 0.1
-# Names of weights as codebooks of surveys spell them (PWGTP, WTFINL); in a table of bodies, weight is a measure.
+# Names of sampling weights in public surveys, such as fnlwgt, PWGTP and WTFINL. A body weight is no such weight, so
+# that the plain names below count only without columns of body measures.
 _WEIGHT = re.compile(
     r"(?i)^(.*[_. ])?(fnl|final|samp(le|ling)?|surv(ey)?|pers(on)?|hh|house(hold)?|asec|post|design|stud(ent)?|stat|w)?"
     r"[_. ]?(w(ei)?gh?ts?|wgts?|wts?)(p|[_. ]?\d+)?$|^w$|^pwgtp?\d*$|^wt(finl|supp|s?a)?\d*$"
 )
+# Columns of body measures, next to which "weight" means body weight.
 _BODY = re.compile(r"(?i)height|bmi|waist|body|(^|_)(kg|lbs?|cm)($|_)")
+# Names of postal, statistical, medical and occupational codes. Their order means nothing, so bins would be wrong.
 _CODE = re.compile(
     r"(?i)(^|[_. ])(zip|zcta|plz|post(al)?|fips|icd\d*|naics|sic|soc|isco|nace|atc|cpt|code|puma|tract)([_. ]|code|$)|"
     r"(zip|post|area|country|region|state)_?code|postleitzahl"
 )
+# Endings of names of identifiers, also in camel case, as in customerID.
 _IDENTIFIER = re.compile(r"(?i)(^|[_. ])(id|uid|uuid|guid|ssn|nhs|mrn|iban|key)$|[a-z]ID$|(^|[_. ])(number|nr|no)$")
+# Names that programs write for row numbers, such as the empty name of pandas, "...1" and "X" of R, or "Unnamed: 0".
 _ROW = re.compile(
     r"(?i)^(|\.?\.?\d*|unnamed.*|x|index|rownames?|row[_. ]?(id|n(umbe)?r?|no)?|obs|n|nr|no|id|_id|.*[_. ]id)$"
 )
-# Years are amounts that order rows, although they have the form of dates.
+# Whole numbers of four digits in this range are years: amounts that order rows, although they have one width, as codes
+# do.
 _YEARS = (1500, 2200)
 # Mean number of letters from which on texts with blanks are sentences; names and addresses have fewer.
 _SENTENCE = 25
-# Share of numbers or dates from which on most texts count as such; codes with a leading zero are neither.
+# Share of numbers or dates from which on the other texts of a column are likely to mean "missing".
 _MOST = 0.8
+# Numbers with or without signs between thousands. Texts with a leading zero are codes, so they do not match.
 _NUMBER = r"^\s*[-+]?([1-9][0-9]*|0|[1-9][0-9]{0,2}([., '][0-9]{3})+)([.,][0-9]+)?\s*$"
+# Dates of digits in any order, with or without a time. This only gives a hint, so that a day of 99 does no harm.
 _DATE = r"^\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.]([0-9]{2}){1,2})(\s.*)?$"
 
 

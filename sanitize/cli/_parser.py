@@ -21,6 +21,7 @@ from sanitize.core.binning import STEPS
 from sanitize.policy import REPLACED_MECHANISMS
 from sanitize.tables.files.description import is_separator
 
+# Rules about several options together, which argparse cannot express.
 _CHECKS = {**dict.fromkeys(("audit", "plan", "release", "verify"), check_settings), "report": check_dossier}
 
 
@@ -87,7 +88,7 @@ def mechanism(text: str) -> str:
     return text
 
 
-# Kinds of values, by their names in ``commands.toml``.
+# Options are declared in ``commands.toml``, which can only name a kind of value.
 _TYPES: dict[str, Callable[[str], Any]] = {
     **{kind.__name__: kind for kind in (int, float, bins, level, day, sign, mechanism)},
     "path": Path,

@@ -29,11 +29,12 @@ from sanitize.tables.files.description import TableDescription
 from sanitize.tables.files.open import Described, SourceLike, open_source
 from sanitize.tables.files.source import Source
 
-# Largest number of distinct values to state; number of values to hold of columns that are examined together.
+# Counting stops here, because more distinct values need memory and their number says little. Two million values are
+# held at a time, so a few columns are counted further, and whether most values differ is seen in longer tables.
 _MOST_VALUES = 10_000
 _HELD_VALUES = 1 << 21
-# Most rows, and values in them, to examine for dependences between columns; mean number of rows from which on people
-# have several.
+# Dependences show in a sample of 262,144 rows; 16 million values take about a hundred megabytes. With fewer than 1.5
+# rows per person on average, most people have one row, and rows may be taken for people.
 _MOST_ROWS, _TOGETHER_VALUES, _ROWS_EACH = 1 << 18, 1 << 24, 1.5
 # Words in names of columns that are usually sensitive: a proposal, which the owner reviews.
 _SENSITIVE = re.compile(
@@ -43,7 +44,8 @@ _SENSITIVE = re.compile(
 )
 
 
-# Types of columns that identify rows, and types that are not proposed for release.
+# A row number identifies rows, a weight is not released, and identifiers and free text identify people, so that none of
+# them is proposed for release; neither is a column of unknown type.
 _ROWS = ("row number", "weight")
 _DROPPED = ("", "identifier", "free text", *_ROWS)
 
@@ -114,7 +116,7 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
         if not survey.nested and survey.type not in _ROWS and _SENSITIVE.search(survey.name):
             role = "sensitive"
         roles["drop" if survey.nested or survey.people else role].append(survey)
-    # The combinations of the public columns would have too few rows each.
+    # If combinations of the public columns have too few rows each, only a model of the whole table keeps something.
     sizes = (N_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in roles["public"])
     is_whole = math.prod(sizes) * TUPLE_ROWS > n_rows and len(roles["public"]) > 1
     # A certificate of latent classes counts rows: people with several rows are released whole, or by tuples.

@@ -30,8 +30,11 @@ from sanitize.errors import (
     VerificationFailed,
 )
 
+# Scripts branch on these exit codes, so they are part of the interface. argparse itself exits with 2, and a shell
+# reports 130 for Ctrl-C, which is 128 plus the number of the signal.
 DONE, GATE, USAGE, INPUT, OUTPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
-# Exit codes of errors of the library; all others are errors of usage.
+# A refused release, a target, and an input are distinct, so that a pipeline can hold back, retry or report. All other
+# errors of the library are errors of usage.
 _CODES: dict[tuple[type[SanitizeError], ...], int] = {
     (BudgetExceeded, NothingToProtect, ReleaseRefuted, RowOrderLeak, UselessRelease, VerificationFailed): GATE,
     (TargetError,): OUTPUT,

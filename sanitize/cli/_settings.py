@@ -17,12 +17,15 @@ from sanitize.tables.files.description import TableDescription
 from sanitize.tables.files.open import SourceLike, attach_description, open_source, to_path
 from sanitize.tables.files.source import AS_STORED, Numbers
 
+# The usual name of standard input and output in commands.
 STREAM = "-"
 # Mechanisms on the command line: a grid needs bounds of every column, which only a policy can state.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
-# Mechanisms with a level in nats in place of a limit on the lift.
+# A limit in times and a level in nats are different notions, so -e is refused for all other mechanisms.
 _OF_EPS = tuple(name for name in MECHANISMS if "lift" not in ALL[name][1])
+# Options that a policy states too, by the names of their arguments: given with -p, they would contradict it.
 _LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "header", "person", "unit", "ledger")
+# The most frequent options have a letter; all others are named after their argument.
 _SETTINGS = {"sensitive": "-s", "public": "-x", "keep": "-k", "eps": "-e", "mechanism": "-m"}
 _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 

@@ -41,7 +41,7 @@ from sanitize.tables.keys import (
 
 __all__ = ["Alphabet"]
 
-# Text that stands for a missing value where symbols are texts.
+# Stands for a missing value where symbols are texts. The brackets keep it apart from a text "missing" in the table.
 MISSING_TEXT = "(missing)"
 
 

@@ -33,8 +33,9 @@ __all__ = [
     "total_variation_from_mutual_information",
 ]
 
+# Largest entropy of one bit, in nats.
 _LN2 = math.log(2)
-# Generous bound on the relative rounding error of a formula's few operations.
+# Generous bound on the relative rounding error of a formula's few operations, of 1.1e-16 each.
 _ROUNDING = 4e-15
 # Decimals to which privacy losses, in nats, are rounded: equal sums of levels then merge, and outcomes stay few.
 _MERGED = 12
@@ -126,7 +127,7 @@ def approximate_dp_delta(eps: float, delta: float, to_eps: float) -> float:
     grown = delta + (1 - delta) * -math.expm1(target - eps) / (1 + math.exp(-eps))
     if grown < 0.5:
         return _up(grown)
-    # Near 1 the distance from 1 is computed, to keep its digits.
+    # Near 1 a double holds fewer digits than its distance from 1, which is therefore computed.
     left = (1 - delta) * (math.exp(target - eps) + math.exp(-eps)) / (1 + math.exp(-eps))
     return min(1.0, math.nextafter(1 - left * (1 - _ROUNDING), 2))
 

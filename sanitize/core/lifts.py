@@ -41,7 +41,8 @@ __all__ = [
 
 # Violation from which a row of the envelope's program counts as broken; the solver leaves violations up to 1e-10.
 _BROKEN = 2e-10
-# Width in nats of the interval in which a quantile is bracketed; no report shows as many digits.
+# Width in nats of the interval in which a quantile is bracketed: each halving takes a linear program, and a verdict
+# needs no more digits.
 _QUANTILE = 1e-9
 
 
@@ -190,7 +191,7 @@ def pml_quantile(joint: JointDistribution, delta: float) -> float:
     lifts = lift(joint)
     while high - low > _QUANTILE:
         middle = (low + high) / 2
-        # A lift equal to the middle does not count as above it.
+        # Rounding must not make a lift that equals the middle count as above it.
         mass = lift_envelope(lifts, joint.p_x, math.exp(middle) * (1 + SAME))
         low, high = (low, middle) if mass <= delta else (middle, high)
     return high

@@ -43,7 +43,7 @@ __all__ = [
     "utility",
 ]
 
-# Largest number of symbols whose correlations are computed in one matrix: with more, its singular values take minutes.
+# Correlations of more symbols take minutes: the eigenvalues of one matrix, whose work grows with the cube of its side.
 _MOST_SIDE = 4096
 Kind = Literal["exact", "bound", "estimate"]
 Scope = Literal["rows", "worst_case"]

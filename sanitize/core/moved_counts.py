@@ -21,7 +21,7 @@ from sanitize.errors import InvalidParameter
 
 # Noise levels are multiples of 1/64, so that exact samplers can use them unrounded.
 _PER_UNIT = 64
-# Noise of more than a thousand rows on each count leaves nothing to design from, and D has more values to sum.
+# Noise of a thousand rows on each count leaves little to certify, and the sums over D grow with it.
 _LARGEST_SIGMA = 1e3
 # Standard deviations beyond which the distribution of D has a mass below 1e-300.
 _REACH = 38.0

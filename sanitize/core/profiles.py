@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 GROUPS = 16
 # Share of the rows that design a channel. The others certify it, and get more rows because intervals narrow with them.
 DESIGN_SHARE = 0.2
-# Mixtures are evaluated in parts of this size, so that memory does not grow with their number.
+# Mixtures whose entropies are computed together: enough to outweigh the loop, few enough for the cache.
 _MIXTURES = 2048
-# Least entropy of a column to divide by, in nats, and share of all cells' counts that is added to each cell, so that a
-# cell without rows has a distribution.
+# Columns are divided by their entropy, in nats. Divided by less than 0.05, a nearly constant column would outweigh all
+# others. A share of all cells' counts is added to each cell, so that a cell without rows has a distribution.
 _LEAST_ENTROPY, _ADDED = 0.05, 1e-9
-# Cramér's V up to which two columns count as unrelated; the usual threshold for a weak relation.
+# Cramér's V up to which two columns count as unrelated; by convention, weaker relations are negligible.
 LEAST_RELATION = 0.1
-# One-sided normal quantiles, in standard deviations, at 10 % (a kept relation) and 5 % (a lost one, independence).
+# One-sided normal quantiles, in standard deviations. To call a relation kept, one error in ten is accepted (10 %); to
+# call it lost, or two columns related, one in twenty (5 %).
 _MARGIN, _ONE_SIDED = 1.28, 1.64
 
 
@@ -192,7 +193,7 @@ def choose_pairs(n: int) -> list[tuple[int, int]]:
     >>> len(choose_pairs(200))
     1000
     """
-    most = 1000  # largest number of pairs of columns that are compared
+    most = 1000  # pairs grow with the square of the columns, and a random thousand shows their average as well
     n_pairs = n * (n - 1) // 2
     if n_pairs <= most:
         return list(combinations(range(n), 2))

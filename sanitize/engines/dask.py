@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
-# One task merges so many results: fewer make the tree deeper, and more must be in memory together.
+# A tree of merges spreads the work over workers. Eight counts at a time keep it flat and still fit one worker's memory.
 _MERGED_AT_ONCE = 8
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Whom = Literal["rows", "secrets"]
-_LEAST_LEFT = 1e-9  # smallest share of a book's δ that counts: a smaller remainder is rounding
+# A smaller share of a book's δ that is left over is rounding: fits whose δ sum to it exactly would be refused.
+_LEAST_LEFT = 1e-9
 
 
 class _Fit(Declared, frozen=True):

@@ -24,7 +24,8 @@ from sanitize.tables.files.open import open_source
 from sanitize.tables.files.source import Numbers, Source
 from sanitize.tables.frame import Table
 
-# Information, in nats, that counts as rounding, and share of its limit that a release without noise may miss.
+# Information, in nats, that counts as rounding; and the share of its limit that a release without noise may miss by
+# rounding.
 _NOTHING, _NO_NOISE = 1e-9, 1e-6
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sanitize.release.designer import Designer
     from sanitize.report import LeakageReport
 
+# A check and a release refuse noise in the same words.
 _NO_LEDGER = "a ledger of releases counts them without noise; leave it out, and pass a DPLedger to SecretDP or RecordDP"
 
 

@@ -41,14 +41,15 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
 
-# Largest file, in bytes; ten million units take a third of it.
+# A file is read as a whole, so its size is bounded; ten million units take a third of a gigabyte.
 _BOOK_BYTES = 1 << 30
-# Longest name of the unit column, which errors quote.
+# Errors quote the name of the unit column, so its length is bounded.
 _NAME_CHARACTERS = 200
-# Number of earlier values to store for each group, for units about which a release shows nothing new: enough to draw
-# from, and the book does not grow with the group.
+# Earlier values to store for each group, for units about which a release shows nothing new. They are drawn among these:
+# 64 show the frequency of a value to about 6 %, and there may be many groups.
 SAMPLE = 64
-# A block of AES, which makes random words of a digest; two of ten million units agree once in 10^24 books.
+# Two of ten million units have the same digest of 128 bits with a probability below 1e-24; AES blocks have this size
+# too.
 DIGEST_BYTES = 16
 
 

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     Bounds = tuple[Vector, Vector]
 
-# Share of the error probability that is spent on P(s).
+# Share of the error probability that is spent on P(s), whose bounds all units narrow.
 _FOR_PRIOR = 0.05
 # Parts of a group's share of the error probability: for the test of its blocks, for the group itself if they fail, and
 # for its absent units. The blocks that pass get the rest, so the sum must be below 1.
 _FOR_TEST, _FAILED, ABSENT = 0.25, 0.05, 0.2
-# Evidence that the design units must predict for a block, as a multiple of the evidence required in the test: chance
-# makes the evidence of the other units smaller as often as larger.
+# Evidence that the design units must predict for a block, as a multiple of the evidence required in the test: at 1,
+# about every other block would fail the test, and a failed test takes most of the group's share.
 _SURE = 1.5
 # Smallest level of a test, below which the tails of exact intervals have too few digits.
 _LEAST_LEVEL = 1e-12

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sanitize.release.release import FittedRelease
 
 Frame = TypeVar("Frame")
+# A unit ledger measures what exact counts reveal, so it cannot account for a fit with noise.
 _NO_NOISE = "a unit ledger counts sensitive values without noise; leave it out, and add up eps and delta of all fits"
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
 
-# Number of further releases from which on it is reported as unlimited: weekly ones would take twenty years.
+# From this number of further releases on, a pace measured in a few releases says nothing, and none is reported.
 _MANY = 1000
 
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from sanitize.release.release import FittedRelease
     from sanitize.tables.frame import Table
 
-# Lane of the random source, above those for writing values, that chooses the unit whose symbol is released.
+# Lane of the random source that chooses the unit whose symbol is released. It lies above those for writing values, so
+# that no random word is used twice.
 _BLOCK_LANE = 1 << 21
 
 
@@ -108,7 +109,7 @@ def _partition_groups(
     blocks, error_shares = np.zeros(len(units), np.intp), np.ones(len(book.sizes))
     for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
         number, of_members = int(group[members[0]]), (secret[members], symbol[members])
-        # Whether a single block would only separate present units from absent ones and show nothing new.
+        # If all symbols were released before, a single block would only separate present units from absent ones.
         is_known = bool(np.isin(symbol[members], printed_sources[number]).all())
         is_stale = is_known and len(members) < sizes[number]
         if proof:

@@ -22,27 +22,35 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.tables.columns import ArrowColumn
 
-# Most kinds of owners per column, fewest units of a kind, owners from which kinds are learned, groups of states that
-# distinguish kinds, and rows from which dependences between columns are learned: more would not be better.
+# Kinds of owners per column: 480 at most, each of 30 units on average and of 20 owners at least, so that a kind
+# describes several people. More than 20,000 owners, 12 groups of states and 100,000 rows would take longer and teach
+# nothing new.
 _KINDS, _UNITS, _LEAST, _OWNERS, _GROUPS, _ROWS = 480, 30, 20, 20_000, 12, 100_000
-# Most groups of a column, and least number of rows per pair of groups on average: with fewer rows, groups are fewer.
+# Most groups of a column, between 8 and 64, so that a pair of groups has 80 rows on average: with fewer rows, groups
+# are fewer, because frequencies of pairs would be noise.
 _STATES, _PAIR_ROWS = (8, 64), 80
-# Tilting: number of rounds, exponent of a step, and share of rows from which on a pair is tilted.
+# Rounds of tilting, each of which draws all rows again. The exponent shortens steps, because all pairs are tilted at
+# once and would overshoot together; pairs with a smaller share of rows are left to chance.
 _TILTS, _STEP, _LEAST_SHARE = 8, 0.6, 1e-5
-# Number of rows that an owner may have in any state beyond its target, so that no state becomes impossible.
+# Rows that an owner may have in any state beyond its target. A little more than none, so that a forbidden transition
+# does not end a history.
 _BESIDE = 0.1
-# Largest whole-number weight of a state in a draw: sums over a thousand states fit the 32 bits of a random word.
+# Largest whole-number weight of a state in a draw: the weights of up to 500 states sum to 31 bits, as `draw_listed`
+# needs.
 _LARGEST = 1 << 22
-# A pair is forbidden if fewer units have it although chance would give many rows; other pairs get a fraction of a row.
+# A pair is forbidden if fewer than three units have it although chance would give twenty times as many rows; other
+# pairs get a fraction of a row, so that a pair without rows stays possible.
 _FEW, _USUAL, _SELDOM = 3, 20, 1e-3
-# Keeps quotients finite and is lost in every sum.
+# Replaces a divisor of 0, whose dividend is 0 as well.
 _TINY = np.finfo(float).tiny
-# Lane of the noise on dependences between columns, above the lanes of the columns.
+# Lane of the noise on dependences between columns. It lies above those of the columns, so that no random word is used
+# twice.
 _TREE_LANE = 1 << 21
-_HALF = np.uint64(32)  # a 64-bit word gives two draws
+# A draw uses the upper 32 of 64 bits, which `draw_listed` expects.
+_HALF = np.uint64(32)
 
 
-# For some columns, the share of each owner's rows that have a value, by the value as text.
+# Shares are those that a profile keeps: of each owner's rows that have a value, by column and by the value as text.
 Shares: TypeAlias = "Mapping[str, Mapping[str, Vector]]"
 
 

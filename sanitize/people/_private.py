@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from sanitize.release.recipes.classes import LatentClassReleaseRecipe
     from sanitize.report import LeakageReport, Section
 
-_DAY = 86_400 * 10**9  # in nanoseconds
+# Distances between rows are learned in days, because intervals of nanoseconds would need bins of their own.
+_DAY = 86_400 * 10**9
+# No column of a table has such a name, so the columns of a record stay distinct.
 _BEFORE = "{}, of the row before"
-# Edges of shares, if none are declared.
+# Edges of shares, if none are declared: quarters, because edges taken from the rows would spend some of the privacy
+# level.
 _SHARE = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 

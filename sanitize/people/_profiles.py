@@ -31,7 +31,8 @@ from sanitize.tables.ordered import as_ordered, decode_dictionary, from_ordered,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Most categories of a column whose shares are in a profile; more would crowd out the other columns.
+# Most categories of a column whose shares are in a profile: each is a column to learn, and rarer categories have too
+# few rows.
 _SHARES = 12
 
 
@@ -318,7 +319,7 @@ class _Groups:
         return entries
 
 
-# Functions of the numbers of a group, in addition to the mean.
+# Functions of the numbers of a group; the mean is computed from sums.
 _REDUCED = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     Features = NDArray[np.float32]  # known features of each owner, shape (n_owners, n_features)
     Line = tuple[str | float, ...]  # rows of a report section about one table
 
-# Number of generated units to which models are tilted, which leaves errors of a percent, and the seed of these units.
+# Models are tilted to this many generated units, enough for chance to be below a percent. The seed is fixed, because
+# these units are never released, so that a design is the same each time.
 _TRIED, _SEED = 10_000, 0
 Tables: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 
@@ -266,7 +267,7 @@ class UnitRelease:
             recipe.random_state.bind(fitted.channel, rows_of.tobytes(), None)
         self._classes = classes = layout.partition
         vars(self).pop("report_", None)
-        # Units generated from a seed, for this purpose only: models are tilted to the features of generated units.
+        # Released units have generated features, so models are tilted to such features. These units are never released.
         seed, p_y = NoiseKey.from_seed(_SEED), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
         # The order is random, so that the first rows, which suffice if there are many, contain all symbols.

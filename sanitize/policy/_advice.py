@@ -41,24 +41,26 @@ if TYPE_CHECKING:
     from sanitize.release.first_pass import TableCounter
     from sanitize.report import LeakageReport
 
-# Budgets of the curves, as ascending multiples of the policy's budget.
+# Budgets of the curves, as multiples of the policy's budget: from a quarter to four times, beyond which a limit is
+# another decision. They ascend, so that a curve can be read from left to right.
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Largest number of sensitive values times classes for which a design takes about a second.
 _PAIRS = 512
-# Most rows for which latent classes, or a joint release, are designed for every budget, in minutes.
+# Most rows for which latent classes, or a joint release, are designed for every budget: five such designs would take
+# too long for a plan.
 _ROWS_TO_TRY = 200_000
 
-# Effort of a search in a draft; a release spends a hundred times as much.
+# Effort of a search in a draft: a second at most. A release spends a hundred times as much, mostly on its proof.
 _DRAFT_EFFORT = 4_000_000
 # Most rows for which classes are fitted again; with more, the rows that a confidence leaves for fitting suffice.
 _ROWS_TO_REFIT = 40_000
-# Share below which a curve would show 0.0 % everywhere.
+# A curve of smaller shares would show 0.0 % everywhere.
 _NOTHING = 5e-4
-# Most public columns for which leaving out each column is tried: each trial is a design.
+# With more public columns, leaving out one of them hardly changes the rest, and each takes a draft.
 _DROPS = 6
 
 Place = tuple[str, float]
-# Description of a change, and its lines.
+# A change is offered in words and made by its lines.
 _Change = tuple[str, Sequence[Proposal]]
 
 
@@ -195,7 +197,7 @@ class Drafts:
         """Return the draft that keeps more within the budget than the policy's own design; None if there is none."""
         if (best := self.choice.best.replace(" ", "-")) != self.mechanism:
             return best, 1.0
-        # In a tie, the budget stays unchanged.
+        # A tie is no reason to change a budget, so the policy's own comes first.
         own = (place for place in self.reports if place[0] == self.mechanism and place[1] <= 1)
         own_places = sorted(own, key=lambda candidate: -candidate[1])
         place = most_useful([self.utility(place) for place in own_places])
@@ -525,7 +527,8 @@ def rare_values(policy: Policy, columns: Mapping[str, Any], share: float) -> dic
     joins = {}
     for name in policy.sensitive:
         values, codes = coded[name]
-        # Number of rows of each value, and of its rarest combination with a value of another column.
+        # A value is as rare as its rarest combination with a value of another sensitive column, which is also
+        # protected.
         least = np.bincount(codes[codes >= 0], minlength=len(values)).astype(float)
         for other_name, (other_values, those) in coded.items():
             crosstab = np.zeros((len(values), len(other_values)))

@@ -26,8 +26,11 @@ from sanitize.release.people import ROW
 from sanitize.report import PROMISES
 from sanitize.tables.files.description import DECIMALS, THOUSANDS, TYPES
 
+# A later format gets another number, so that an older version of the library refuses it.
 VERSION = 1
+# Notions that any merging of symbols can be held against.
 MERGING = ("lift", "ldp", "l1", "chi2", "alpha")
+# A [budget] without a notion is a limit on the lift, which is the limit that the documentation explains.
 DEFAULT_NOTION = "lift"
 # Mechanism in a policy -> its estimator, and the notions of budget that it accepts.
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -43,13 +46,17 @@ MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 # "auto" chooses another mechanism; it works with a single channel only.
 AUTO = "auto"
+# Subset merging takes every notion of a limit on symbols, needs no noise and is designed within seconds.
 DEFAULT_MECHANISM = "subset-merging"
 # Mechanisms that need no budget of their own and use what a joint budget leaves, given the other columns.
 SEQUENTIAL = ("watchdog", "subset-merging")
+# A name of a channel becomes part of a parameter of the estimator, next to these.
 _TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "person", "random_state")
+# The one mechanism for numbers: it needs bounds of every column, and other advice.
 GRID = "gaussian-channel"
 # Mechanisms for whole tables, which are released through a single channel.
 CLASSES = "latent-classes"
+# Groups of mechanisms with a setting in common, below.
 _LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
 _TUPLES = tuple(name for name in MECHANISMS if name not in (GRID, CLASSES))
 _SEARCHES = ("optimal-random-response", "subset-random-response")
@@ -79,32 +86,40 @@ def _one(description: str, *words: str) -> Any:
     return Annotated[Literal[words], Meta(description=description)], words[0]
 
 
-# Types of values that several keys share, so that they also share the error text.
+# Types of values that several keys share, so that they also share the error text. A few patterns exist only in the
+# published schema, by which editors check a policy: msgspec itself has no rule for unique items or types of edges.
 _VERSION = field_note(f"{VERSION}, the version that this sanitize reads")
 _OPEN = "write inf for no bound"
 _LEVEL = Annotated[float, field_note("a number >= 0", _OPEN, ge=0)]
 _POSITIVE = Annotated[float, field_note("a finite number > 0", gt=0, le=LARGEST)]
 _INSIDE = Annotated[float, field_note("a number strictly between 0 and 1", gt=0, lt=1)]
+# Keys differ only in the least number, which is the position in this list.
 _WHOLE = [Annotated[int, field_note(f"a whole number >= {least}", ge=least)] for least in range(3)]
 _TEXT = Annotated[str, field_note("text", "put it in quotes", min_length=1)]
+# A name or text that is given twice is a mistake.
 _ONCE = {"uniqueItems": True}
 _OF_COLUMNS = field_note("an array of column names", 'write for example ["age", "town"]', extra_json_schema=_ONCE)
 _NAMES = Annotated[tuple[str, ...], _OF_COLUMNS]
 _SOME_NAMES = Annotated[_NAMES, field_note(min_length=1)]
+# Two underscores separate a channel from its parameter, as in scikit-learn.
 _FREE = f"text without __, and none of {', '.join(_TAKEN)}"
 _NAME = Annotated[str, field_note(_FREE, "choose another", pattern=rf"^(?!({'|'.join(_TAKEN)})$)(?!.*__)[^\n]+$")]
 _LOW_HIGH = "[low, high] with low < high, for example [0, 100]"
 _PAIR = Annotated[list[Finite], field_note(_LOW_HIGH, min_length=2, max_length=2, extra_json_schema=_ONCE)]
 _EDGES = Annotated[list[Finite], field_note("an array of numbers", "write for example [18, 30, 45, 65]")]
+# Edges are numbers or dates, never a mixture.
 _ARRAYS = [{"type": "array", "items": {"type": kind}, "minItems": 1, **_ONCE} for kind in ("number", "string")]
 _ANY_EDGES = Annotated[list[Any], field_note("an array of edges")]
 _LEARNED = form(learned=_key(_ANY_EDGES, example="learned = [18, 30, 45, 65]"))
+# Edges that were taken from the rows say so, because they reveal something about the rows.
 _OF_ROWS: dict[str, Any] = {"type": "object", "properties": {"learned": {"anyOf": _ARRAYS}}, "required": ["learned"]}
 _OF_ROWS["additionalProperties"] = False
 _CUTS = Annotated[Any, field_note(extra_json_schema={"anyOf": [*_ARRAYS, {"enum": list(STEPS)}, _OF_ROWS]})]
+# Any ASCII sign but the double quote, which encloses fields. Some programs write a blank after each delimiter.
 _SIGN = field_note('one sign such as ";", "|" or "\\t"', max_length=2, pattern=r"^[\t -!#-/:-@\[-`{-~] ?$")
 _TEXTS = field_note("an array of texts", 'write for example ["NA", "."]', extra_json_schema=_ONCE)
 _MARKS = Annotated[tuple[str, ...], _TEXTS]
+# The schema can only recognise the format of a date by its per cent sign.
 _TYPE_SCHEMA = {"anyOf": [{"enum": list(TYPES)}, {"pattern": "%"}]}
 _TYPE_WORDS = f"one of {', '.join(TYPES)}, or how dates are written, as %d.%m.%Y"
 _TYPE = Annotated[str, field_note(_TYPE_WORDS, extra_json_schema=_TYPE_SCHEMA)]
@@ -117,7 +132,7 @@ _GROUPS = Annotated[dict[str, _SECRETS], field_note("a table of lists", min_leng
 _WORK = Annotated[float, field_note("a finite number >= 1", ge=1, le=LARGEST)]
 
 
-# A lift budget has one of these pairs of bounds.
+# A lift budget has one of these pairs of bounds: two units for one limit could contradict each other.
 PAIRS = {("at_most", "at_least"): "times as likely", ("lower", "upper"): "nats"}
 
 
@@ -128,6 +143,7 @@ def _times(must: str, advice: str, **range_: float) -> Any:
     return Annotated[limit | by_value, field_note(must, advice)]
 
 
+# The bounds of a lift, with the same words wherever they stand.
 _AT_MOST = _times("a number >= 1", _OPEN, ge=1)
 _AT_LEAST = _times("a number from 0 to 1", "0 lets a released value rule a sensitive value out", ge=0, le=1)
 _BY_VALUE = "or a table with a number for each value, where '*' stands for all others"
@@ -136,11 +152,13 @@ _LIMITS = form(
     at_most=_key(_AT_MOST, example="at_most = 2 (times as likely; inf for no bound)"),
     at_least=_key(_AT_LEAST, example="at_least = 0.5 (times as likely; 0 for no bound)"),
 )
+# Bounds on averages have no meaning in times, so they are in nats; `limits` adds a limit on each lift.
 _AVERAGE = {
     "lower": _key(_LEVEL, example="lower = 1.5 (nats; inf for no bound)"),
     "upper": _key(_LEVEL, example="upper = 0.5 (nats)"),
     "limits": _maybe(_LIMITS, "Further limits in times as likely: a number, or a table with a number for each value."),
 }
+# Each notion has bounds of its own; a key of another notion is refused, because it would limit nothing.
 _BOUNDS = {
     "lift": {
         "at_most": _maybe(_AT_MOST, f"Most times as likely that a release makes a sensitive value, {_BY_VALUE}."),
@@ -157,11 +175,13 @@ _BOUNDS = {
     },
     "capacity": {"nats": _key(Annotated[float, field_note("a number > 0", _OPEN, gt=0)], example="nats = 0.5")},
 }
+# A policy and a single channel may both have a budget, which is declared once.
 _BUDGET = _key(
     Union[tuple(form(notion, ("notion", notion), **bounds) for notion, bounds in _BOUNDS.items())],  # noqa: UP007
     "Limit on what released values may reveal: in times as likely, or in nats.",
     "[budget] with at_most = 2 and at_least = 0.5 (times as likely), or upper = 0.69 and lower = 0.69 (nats)",
 )
+# Both guarantees need values that are declared, because values found in the rows would reveal the rows that have them.
 _SECRET_DP = form(
     "secret_dp",
     eps=_key(_POSITIVE, example="eps = 1.0 (nats)"),
@@ -197,6 +217,7 @@ _SETTINGS = {
     "reach": _maybe(NonNegative, "Width of the grid beyond the bounds, in standard deviations of the noise.", GRID),
     "method": _maybe(Literal["exact", "closed_form"], "Method of calibrating the noise to the capacity.", GRID),
 }
+# The help of a key is also that of the schema, so it says what learned edges are.
 _BINS = "Ascending edges of numbers or dates, or a calendar unit; learned edges were taken from the rows."
 # [channel]: settings for releasing columns.public; or several [[channel]], each with public columns of its own.
 _CHANNEL = form(
@@ -210,6 +231,7 @@ _CHANNEL = form(
 )
 # Mechanisms that have each setting, derived from the declaration so that the two cannot differ.
 OWNERS: dict[str, tuple[str, ...]] = {key: field_notes(_CHANNEL)[key]["owners"] for key in _SETTINGS}
+# Every column of the table has one of these roles, so that no column is released by mistake.
 _COLUMNS = form(
     "columns",
     sensitive=_key(_SOME_NAMES, "Columns to protect.", 'sensitive = ["income"]'),
@@ -233,6 +255,7 @@ _TABLE = form(
     id=_maybe(_TEXT, "Column that identifies the rows of this table, if rows of another table belong to them."),
     summaries=(_key(dict[str, _SUMMARIES], "Summaries of each column that become part of the profile of a unit."), {}),
 )
+# A text file does not say what its signs mean; these keys replace what would be inferred.
 _SOURCE = form(
     "source",
     delimiter=_maybe(Annotated[str, _SIGN], "Sign between fields, optionally followed by a blank."),
@@ -241,6 +264,7 @@ _SOURCE = form(
     decimal=_one_or_none("Sign before the decimals.", *DECIMALS),
     thousands=_one_or_none("Sign between thousands; empty if there is none.", *THOUSANDS),
 )
+# The whole policy, from which the schema for editors is made as well, so that both agree.
 DOCUMENT = form(
     "policy",
     version=_key(Annotated[Literal[VERSION], _VERSION], "Version of this format.", f"version = {VERSION}"),
@@ -340,7 +364,7 @@ def check(document: Any) -> None:
 def _need(part: Any, where: str = "", /, **examples: str) -> None:
     """Refuse a part of the policy that lacks a key, with an example of how to write the key."""
     for key, example in examples.items():
-        if not getattr(part, key):  # no such key may be empty
+        if not getattr(part, key):  # an array may be present and empty
             raise missing(f"{where}.{key}".removeprefix("."), example)
 
 

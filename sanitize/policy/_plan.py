@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from sanitize.tables.files.open import SourceLike
 
 
-# Privacy level for which a plan states the cost of keeping rows in order: a strict one, as others cost less.
+# Usual privacy level at which a plan states the cost of keeping rows in order; the owner changes it in the line.
 _EPS, _DELTA = 0.5, 1e-6
-# Least number of rows for trying an adversary, and the meaning of its third figure.
+# With fewer rows, an adversary's figure is chance. Shuffled values stand in its third line, to show what chance is.
 _FEWEST_ROWS, _DEALT = 100, "with the values shuffled"
 
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 # Largest policy, in bytes: policies are written by people, so a larger file is something else.
 _POLICY_BYTES = 1 << 20
+# Notion in a policy -> budget of the library.
 _BUDGETS: dict[str, Any] = {
     "lift": LiftBudget,
     "ldp": LDPBudget,
@@ -59,7 +60,7 @@ _BUDGETS: dict[str, Any] = {
     "alpha": AlphaLiftBudget,
     "capacity": CapacityBudget,
 }
-# Keys whose values a policy takes unchanged from its text.
+# A policy takes the values of these keys unchanged; all others are paths, columns or forms that it converts.
 _AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "root", "predict", "title", "reason")
 
 

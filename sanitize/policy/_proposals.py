@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sanitize.policy._policy import Policy, PolicyChannel
 
 
-# Number of bins that are proposed for a column: a reader can look through them, and each has a fifth of the rows.
+# Bins that are proposed for a column: few keep rows per combination, and five still distinguish low from high.
 N_BINS = 5
 
 

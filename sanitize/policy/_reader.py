@@ -17,7 +17,7 @@ from sanitize.errors import PolicyError
 
 T = TypeVar("T")
 
-# Mechanisms that were removed, and their replacements.
+# An older policy may name these; the error says what to write.
 REPLACED_MECHANISMS = {"tree-merging": "latent-classes", "tree-random-response": "latent-classes"}
 
 

@@ -123,11 +123,12 @@ def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
     def loss(strength: float) -> float:
         if np.isinf(strength):
             return float(-weights @ np.log(prior[codes]))
-        # Rounding may leave a difference of equal sums just under zero.
+        # Differences of equal sums may be just below zero by rounding, and have no logarithm.
         left_out = (np.maximum(matching, 0) + strength * prior[codes]) / (np.maximum(total, 0) + strength)
         return float(-weights @ np.log(left_out))
 
-    # Strength of the prior in the frequency table, in rows; the last means that the released symbol is ignored.
+    # Strengths of the prior in the frequency table, in rows. The last ignores the released symbol, which is the best
+    # guess if the symbol shows nothing.
     strength = min((0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0, np.inf), key=loss)
     if np.isinf(strength):
         return np.tile(prior, (len(test), 1))
@@ -152,7 +153,7 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vecto
     A mixture is nearly as good as its best member and, unlike a selected member, changes little with the rows. The
     prior is one member, so an adversary who finds nothing predicts close to the prior.
     """
-    # Most coefficients for which Newton steps are faster than quasi-Newton steps.
+    # A Newton step takes the cube of the coefficients, so quasi-Newton steps are faster for more than 512.
     solver = "newton-cholesky" if seen.matrix.shape[1] * secrets.n_s <= 512 else "lbfgs"
     adversaries: list[Callable[[Features, Secrets, Rows, Rows], Vector]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),

@@ -47,11 +47,12 @@ _B = TypeVar("_B")
 
 # Fewest rows with a combination of public values that is released unchanged: fewer rows could be traced to people.
 MIN_COUNT = 10
-# Most sensitive values, the most frequent first, for which the report says whether the limit allows certainty; a longer
-# warning would not be read.
+# Most sensitive values, the most frequent first, for which the report says whether the limit allows certainty: a limit
+# allows certainty of the most frequent values first.
 _MOST_SHARES = 10
-# Label of the pool of rare values.
+# Label of the pool of rare values; brackets, because no table is likely to contain such a value.
 _OTHERS = "(other)"
+# Readers expect weighted frequencies of a weighted table, so the report says what holds.
 _WEIGHTED_NOTE = (
     "the limit is on the weighted distribution, but each row is released once and without its weight: the frequencies "
     "of released values are neither those of the rows nor those of the population"
@@ -232,7 +233,7 @@ def design_channels(
                 f"target must be one of the public columns {', '.join(map(repr, of_columns))}, got {spec.target!r}"
             )
         seen = of_columns[spec.target] if pooled is None else pooled.push(of_columns[spec.target])
-        settings["target"] = seen / seen.sum(axis=0)  # P(t|x) of the symbols that the mechanism sees
+        settings["target"] = seen / seen.sum(axis=0)  # P(t|x), given the pooled symbols that the mechanism sees
     if confidence is not None:
         settings["confidence"] = (
             confidence if pooled is None else confidence.merge(pooled.stages[0].indices, pooled.outputs)

@@ -17,6 +17,7 @@ from sanitize.release.first_pass import sensitive_columns
 from sanitize.tables.columns import MISSING, as_arrow, ascending
 from sanitize.tables.frame import Table
 
+# Name of a feature; brackets, because no column is likely to have it.
 POSITION = "(position)"
 
 
@@ -73,13 +74,13 @@ def table_features(
         values, codes = ascending(column, name)
         as_number = numeric == "numbers" and name in names and is_numeric(column.type)
         if as_number:
-            # Each row's value minus the mean, in standard deviations; 0 where missing or infinite.
+            # Linear models need numbers of one scale; a missing or infinite one has no effect at the mean.
             numbers = np.append(np.asarray(values.cast("float64"), dtype=np.float64), np.nan)[codes]
             usual = np.isfinite(numbers)
             if usual.any():
                 numbers = (numbers - numbers[usual].mean()) / (numbers[usual].std() or 1.0)
             parts.append(np.where(usual, numbers, 0.0)[:, None].astype(np.float32))
-        # Numeric columns with more distinct values than this are ranked and cut; others are symbols like any.
+        # More distinct numbers have too few rows each, so they are ranked and cut; fewer are symbols like any.
         if is_numeric(column.type) and len(values) > 32:
             ranks = _ranks(codes, len(values))
             if not as_number:
@@ -102,7 +103,7 @@ def _ranks(codes: NDArray[np.integer[Any]], n_values: int) -> Vector:
 def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
     """Indicator columns of the frequent codes; other codes get no column."""
     counts = np.bincount(codes + 1)
-    # Levels of a column that get a feature of their own, most frequent first.
+    # Rarer levels have too few rows to learn from, and each takes a column of the matrix.
     levels = np.sort(np.argsort(-counts, kind="stable")[: min(64, int((counts > 0).sum()))])
     return (codes[:, None] + 1 == levels).astype(np.float32)
 

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from sanitize.tables.columns import ArrowColumn
 
 Missing = Literal["category", "error"]
-# Rows of a table in files from which companions of a column are determined; they repeat in any part of a file.
+# Rows of a table in files from which companions of a column are determined: a column that names people shows it in
+# these.
 _COMPANIONS = 200_000
 
 
@@ -75,6 +76,7 @@ class FitOptions:
     is_priced: bool = True
 
 
+# Most callers need no option.
 PLAIN = FitOptions()
 
 
@@ -85,7 +87,7 @@ class Recipe(ABC):
     command line needs no scikit-learn, which takes longer to load than a small release takes.
     """
 
-    # Parameters that can be read from every recipe, with the value for recipes without the parameter.
+    # Recipes without one of these parameters have its value here, so that callers need not ask which recipe it is.
     budget: Any
     sensitive: ColumnSpec
     public: ColumnSpec = None

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
 BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | str] | Sequence[Any] | None
 
+# Two places refuse a number of bins, with the same remedy.
 _EDGES_WANTED = (
     "{} must be edges, as in {{'age': [0, 30, 60]}}, or a calendar unit of dates, got {}. A number of bins would take "
     "edges from the rows, and these edges would be values of single people; `sanitize init` proposes rounded edges"
@@ -194,9 +195,9 @@ class Layout:
     missing: Missing = "category"
     keep: tuple[str, ...] = ()
 
-    # Whether public symbols are written unchanged, so that a symbol of few rows could be traced to people.
+    # If public symbols are written unchanged, a symbol of few rows could be traced to people.
     prints_symbols: ClassVar[bool] = True
-    # Whether the distribution of the public columns must be learned.
+    # If the distribution of the public columns must be learned, it needs rows for each symbol.
     learns_public: ClassVar[bool] = True
 
     @property

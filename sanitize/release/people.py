@@ -28,34 +28,41 @@ if TYPE_CHECKING:
     from sanitize.core.joint import ContingencyTable
     from sanitize.tables.columns import ArrowColumn
 
-# Value of ``person`` by which every row is a person of its own.
+# Value of ``person`` by which every row is a person of its own: the owner says so, where a column looks like people.
 ROW = "row"
 Reason = Literal["name", "shape", "behaviour"]
+# Reasons in words, for errors and drafts, which must not quote a value.
 REASONS: dict[Reason, str] = {
     "name": "by its name, the column identifies people",
     "shape": "its values are written like identifiers of people",
     "behaviour": "each of its values is on a few rows, which agree on most other columns",
 }
 
-# A column with at most this many values names categories, not people. Values of people have at most these many rows
-# on average: in general, and if the column is named like people.
+# A column with at most this many values names categories, not people. Values of people have at most these many rows on
+# average: in general, and if the column is named like people, when more rows are plausible.
 _FEW_VALUES, _MOST_ROWS_EACH, _MOST_ROWS_NAMED = 10, 50, 100
-# Share of the values, or of pairs of rows with one value, that must have the pattern.
+# Share of the values, or of pairs of rows with one value, that must have the pattern: most values, because some cells
+# have remarks, and nearly all pairs, because people seldom change.
 _MOST, _NEARLY_ALL = 0.5, 0.95
-# A column varies if two rows of the table agree on it no more often than this.
+# A column varies if two rows of the table agree on it no more often than this; agreement on other columns is no
+# evidence.
 _VARIES = 0.8
-# Most values of a column, values of a possible identifier, and other columns to compare it with: more would change no
-# answer, because the patterns concern nearly all values.
+# Values whose form is examined, values whose rows are compared, and columns on which these rows may agree: samples,
+# because every column of a table is examined before a release.
 _LOOKED_AT, _VALUES, _OTHERS = 1000, 300, 20
 
-# Words for people in English and German: a column named with such a word most likely identifies people.
+# Words for people in English, German, Spanish, French and Italian: a column named with such a word most likely
+# identifies people.
 _PEOPLE = (
     "patients?|patienten|persons?|personen|people|customers?|clients?|users?|members?|employees?|students?|subjects?|"
     "participants?|respondents?|insured|policyholders?|accounts?|households?|national|card|tax|kunden?|mitarbeiter|"
     "versicherten?|versicherungs|haushalts?|konto|personal|steuer|sozialversicherungs|telefon|clientes?|pacientes?|"
     "empleados?|hogar|cuenta|compte|foyer|assure|utilisateur|clienti|paziente|conto"
 )
+# Words that make a name of people a number of people, as in "patient no".
 _NUMBERS = "id|ids|ident|no|nr|num|number|nummer|key|code|uuid|guid|hash|numero|identifier|pseudonym"
+# Names of contact details and of official numbers of people, in several countries. A count such as "n id" or "number of
+# users" is none.
 _NAMED = re.compile(
     rf"(?!(?:n|num|number of|count|count of|has|is) )(?:.* )?(?:id|uuid|guid|e ?mails?|mail|email ?address|"
     rf"phones?|telephone|tel|mobile (?:no|nr|number)|telefono?|telefonnummer|"
@@ -69,6 +76,7 @@ _NAMED = re.compile(
 )
 # Words for identifiers that may be of people or of things: the values decide.
 _OTHER_ID = re.compile(rf"(?!(?:.* )?(?:{_PEOPLE}) ).+ (?:id|uuid|guid)")
+# Forms in which addresses, telephone numbers and official numbers of people are written.
 _SHAPES = tuple(
     re.compile(shape)
     for shape in (
@@ -86,6 +94,7 @@ _SHAPES = tuple(
         r"\d{4}([ -]?)\d{4}\1\d{4}\1\d{4}",  # a payment card
     )
 )
+# Eight digits or more of one width are numbers of people or things, unless they are dates.
 _LONG_NUMBER = re.compile(r"\d{8,}")
 _DAY = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 

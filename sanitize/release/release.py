@@ -87,7 +87,8 @@ def _kind(dtype: pa.DataType) -> str:
 
 Unknown = Literal["high_risk", "error"]
 
-# Lanes of the random source for numeric columns that are drawn, one each, above the stages of any channel.
+# Lanes of the random source for numeric columns that are drawn, one each. They lie above the stages of any channel, so
+# that no random word is used twice.
 _BIN_LANE = 1 << 20
 
 

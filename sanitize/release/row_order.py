@@ -39,14 +39,19 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.tables.columns import ArrowColumn
 
-MOST_SYMBOLS = 64  # if there are more symbols, some are pooled, so that each has rows in many blocks
-_CLASS = 1 << 32  # offset of the keys of pooled symbols
-# Most blocks to count and rows to examine, so that the memory and the time of the tests do not grow with the table.
+# If there are more symbols, some are pooled: pairs of symbols then still have rows, and their codes fit 16 bits.
+MOST_SYMBOLS = 64
+# Offset of the keys of pooled symbols, above the keys of symbols, which have 32 bits.
+_CLASS = 1 << 32
+# Blocks of a table of any size, whose counts are kept until all rows are known.
 _MOST_BLOCKS = 1 << 9
+# Rows of a large table that are examined one by one: enough for any pattern that reveals much.
 _LOOKED_AT = 1 << 19
-# Number of blocks for the figure in the report, and least number of rows in each: fewer show chance.
+# Number of blocks for the figure in the report, and least number of rows in each: with fewer, chance would look like
+# information.
 _SHOWN_BLOCKS, _SHOWN_ROWS = 64, 500
-# Chance that noise on some count exceeds its stated bound, and standard deviations that a random order may show.
+# Chance that noise on some count exceeds its stated bound, and standard deviations that a random order may show: five
+# are exceeded once in about two million.
 _NOISE_CHANCE, _DEVIATIONS = 1e-3, 5.0
 
 
@@ -160,7 +165,7 @@ class OrderAudit:
             if names == counts.sensitive.columns:
                 figures.append(_information(blocks, order.size))
             else:
-                # P(s|x) of each symbol of the column by itself, shape (n_s, n_known).
+                # The order of this column reveals S through P(s|x) of its symbols by themselves, shape (n_s, n_known).
                 public, at = counts.public, counts.public.columns.index(names[0])
                 keys = row_keys({names[0]: with_missing(public.levels[at])})[public.codes[:, at]]
                 conditional = np.zeros((len(counts.sensitive), len(symbol_keys)))
@@ -228,7 +233,7 @@ class NoisyOrderAudit(OrderAudit):
 
         if exceeds(self.blocks / rows, margin):
             raise RowOrderLeak(f"in {len(rows)} blocks of rows")
-        # Number of rows of each sensitive value in each block if the file were sorted by this value.
+        # The most that an order can reveal is that of a file sorted by the sensitive value, whose blocks are these.
         ends, edges = np.cumsum(p_s), np.append(0, np.cumsum(rows) / rows.sum())
         overlap = np.minimum(ends[:, None], edges[1:]) - np.maximum((ends - p_s[:, 0])[:, None], edges[:-1])
         by_value = np.maximum(overlap, 0) / np.diff(edges)

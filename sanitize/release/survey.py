@@ -72,9 +72,9 @@ def names_rows(values: pa.Array, n: int, codes: NDArray[np.integer] | None = Non
     return most - least < len(numbers) / _NEARLY_ALL or is_wide or in_order
 
 
-# Numbers and dates with more values than this are cut into bins; with fewer, combinations of values have enough rows.
+# Numbers and dates with more values than this are cut into bins: counts of children or grades have fewer, amounts more.
 MANY_NUMBERS = 20
-# Counts above this are stated in three digits, which are enough to see that they are too many.
+# Counts above this are stated in three digits, because nobody reads more.
 MANY_VALUES = 1_000_000
 
 

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.core.profiles import Relation
 
+# Default of parameters that are never changed; a plain dict could be.
 _NONE: Mapping[str, float] = MappingProxyType({})
-# Most released symbols per symbol, on average, for which distributions are stored as sparse arrays; with more, dense
-# arrays are faster and hardly larger.
+# Most released symbols per symbol, on average, for which distributions are stored as sparse arrays: with more, these
+# take longer than dense ones.
 _FEW_ENTRIES = 8
 
 
@@ -88,7 +89,7 @@ def _push_rows(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.f
     return channel.push(distribution.toarray()) if product is None else distribution @ product
 
 
-@lru_cache(maxsize=1)  # called for all columns and pairs with the same channel
+@lru_cache(maxsize=1)  # the next call is for another column of the same channel
 def _sparse_product(channel: Channel) -> sparse.csr_array | None:
     """Product P(y|x) as a sparse matrix, or None if it has many entries."""
     most = _FEW_ENTRIES * channel.n_inputs

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from sanitize.core.measures import Measure
 
-# Measures that depend on the distribution alone, before any release.
+# A curve and a report belong together if these measures, taken before any release, agree.
 _OF_THE_DISTRIBUTION = ("mutual_information", "max_log_lift", "min_log_lift")
-# Length, in characters, of the bar for a utility of 1.
+# Length, in characters, of the bar for a utility of 1: with its figures, a line has less than 80.
 _BAR = 20
 
 

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from sanitize.report._facts import Finding, PartLeakage
 
 Audience = Literal["internal", "public"]
-# Most characters of a column's name in a sentence, half a line of a terminal.
+# Most characters of a column's name in a sentence, so that a long name does not hide the sentence.
 _NAME_CELLS = 40
-# Schema of the note in released files and frames.
+# Released files carry this note, so that readers can recognise a later form of it.
 NOTE_FORMAT = 1
-# Longest name of a budget: users may define their own.
+# Users may define budgets of their own, and a note in every file must stay short.
 _LONGEST_BUDGET = 1500
 
 
@@ -74,12 +74,13 @@ class OptimalityForm(Declared, frozen=True):
         return cls(optimality.status, gap if isinstance(gap, float) else None, optimality.among, optimality.words)
 
 
-# Text of the public view in place of the figures.
+# Readers of the public view would otherwise take missing figures for carelessness.
 LEFT_OUT = (
     "Measured figures and warnings are left out: each is an exact function of the table, so that a reader who knows "
     "all rows but one could compute the last one. The owner's report has them."
 )
-# Fields of a verdict that were declared before the table was seen, or that follow for every permitted release.
+# Fields of a verdict that were declared before the table was seen, or that follow for every permitted release: only
+# these reveal nothing about a row.
 _DECLARED = ["ok", "state", "counted", "allowed", "side_columns", "mechanism", "output", "seeded", "confidence"]
 _DECLARED += ["recorded", "people"]
 
@@ -191,7 +192,7 @@ def column_list(columns: Sequence[str], separator: str = ", ", most: int = 5, li
     return separator.join(clip(name, limit) for name in columns[:most]) + more
 
 
-# Most rows and columns of the lift map, rows of the margins, and values of a column in its picture.
+# Most rows and columns of the lift map, rows of the margins, and values of a column in its picture: these fit a page.
 N_SYMBOLS, N_SENSITIVE, N_MARGINS, N_VALUES = 24, 12, 16, 8
 
 
@@ -265,6 +266,7 @@ def tuple_shapes(report: Any) -> list[dict[str, Any]]:
     return shapes
 
 
+# A reader of saved reports refuses other documents, and other versions, by these.
 SCHEMA = "sanitize/leakage-report"
 VERSION = 1
 
@@ -316,7 +318,7 @@ def _undrawn_document(report: Any, n_symbols: int | None) -> dict[str, Any]:
         "n_combinations": len(report._before.public),
         "n_symbols": len(report.excess),
         "symbols": [_exact(row) for row in report._symbols(n_symbols)],
-        # Cramér's V of each pair of related columns, in the table and in generated rows.
+        # The state of a pair follows from its Cramér's V in the table and in generated rows, so all three are stated.
         "pairs": [{"columns": list(pair.columns)} | {key: getattr(pair, key) for key in keys} for pair in report.pairs],
     }
     remaining = [note for note in facts.warnings if note != SEEDED_NOTE]  # the facts state them already

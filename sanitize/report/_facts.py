@@ -9,12 +9,14 @@ from typing import Any, Literal, Protocol
 from sanitize.core.channel import Optimality
 from sanitize.report._headline import PROMISES
 
-# Row of a section: its name and figures, None where there is no figure.
+# A row of a section may lack a figure, for which it has None.
 Cells = tuple[str | float | None, ...]
 # Shortage of rows, in total or of a rare sensitive value, that leaves little to certify; the number needed, if known.
 Shortage = tuple[Literal["rows", "secret"], int | None] | None
-# Beginning of the sentence on people if rare combinations are pooled.
+# Beginning of the sentence on people if rare combinations are pooled. A warning about single people is left out if it
+# stands there.
 POOLED = "Each released combination has at least"
+# The warning is removed again if a release with a key is made from a fit with a seed.
 SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 
@@ -40,7 +42,8 @@ class Origin:
     digest: str | None = None
 
 
-# A warning names the columns with a larger share of replaced rows; less changes no analysis noticeably.
+# A warning names the columns with a larger share of replaced rows: fewer rows change no figure that a reader would
+# state.
 REPLACED_SHARE = 0.01
 
 
@@ -85,6 +88,7 @@ class ReplacedValues:
         return Section("replaced", "Values that are written as others", words, ("Column", *_REPLACED.values()), rows)
 
 
+# Reasons why a row has another value, in the order of the columns of the table on them.
 _REPLACED = {
     "pooled": "in rare combinations",
     "unprinted": "of these never written",

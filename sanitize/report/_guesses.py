@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from sanitize._util.checks import Vector
     from sanitize.core.joint import JointDistribution
 
-# Least number of rows, and largest numbers of probabilities and of rows, for which the adversary is computed,
-# in seconds.
+# With fewer rows, the adversary's figure is chance; with more probabilities or rows, it takes longer than the rest of a
+# report, to which it only adds an illustration.
 _FEWEST_ROWS, _MOST_CELLS, _MOST_ROWS = 100, 1 << 20, 2_000_000
 
 

@@ -21,22 +21,25 @@ if TYPE_CHECKING:
 
 State = Literal["source", "rows", "nothing", "refused", "audit"]
 
-# A release is called useless if most of its columns keep less than this share of their information: a reader who is
-# given one column in twenty would say the same.
+# A release is called useless if most of its columns keep less than this share of their information, with which hardly
+# any analysis can be made.
 USELESS_BELOW = 0.05
-RELATIONS = "relations_kept"  # measure: share of the relations between columns that shuffled rows keep, on average
-COLUMNS = "mean_column_utility"  # measure that compares latent classes with tuples, whose symbols differ
-# Total to which the share that a release keeps refers, by measure.
+# Measures by which a release is judged in place of the utility: shuffled rows belong to no one, so only relations
+# between columns are of use; and latent classes have other symbols than tuples, so both are compared by column.
+RELATIONS = "relations_kept"
+COLUMNS = "mean_column_utility"
+# A share means nothing without the total to which it refers, so each measure has its own words.
 WHOLES = {
     RELATIONS: "of the relations between columns, on average",
     COLUMNS: "of each column, on average",
     "normalized_utility": "of the information in the public columns",
 }
-# Stated tolerance of the verdict, in nats: a symbol passes if its excess is at most this. It covers only
-# rounding in double precision.
+# Stated tolerance of the verdict, in nats: a symbol passes if its excess is at most this. It covers only rounding in
+# double precision.
 VERDICT_TOLERANCE = 1e-9
 # Factor below which a sensitive value counts as ruled out, because further digits add nothing.
 _NEARLY_NONE = 0.001
+# The first words of a report, by state: a reader who stops there must know what holds.
 WORDS: dict[State, str] = {
     "source": "HOLDS FOR THE POPULATION",
     "rows": "HOLDS FOR THESE ROWS ONLY",
@@ -44,9 +47,11 @@ WORDS: dict[State, str] = {
     "refused": "REFUSED",
     "audit": "AUDIT: no budget given",
 }
-# Names of the sections on differential privacy, of sensitive values or of whole rows.
+# Names of the sections on differential privacy, of sensitive values or of whole rows, which no short report drops.
 PROMISES = ("secret_dp", "record_dp")
-SYNTHETIC = "Private synthetic rows"  # title of the second section if no released row stands for a row of the table
+# Title of the second section if no released row stands for a row of the table, which a saved report shows by it.
+SYNTHETIC = "Private synthetic rows"
+# Claims that several parts of a report state; a reader who compares them must find the same words.
 _STATED = "The limit holds if the distribution is as stated; how far the truth may differ from it is not known."
 _NOISY = (
     "The limit holds for the counts with noise that the channel was designed from; whether it holds for these rows "
@@ -54,11 +59,11 @@ _NOISY = (
 )
 _NOTHING = "Joined and binned, the sensitive columns have the same value in every row, so that a limit means nothing."
 ALONE = "This covers this release only; further releases of the same rows add to it."
-# Mechanism name for all releases of a ledger together.
+# Mechanism name for all releases of a ledger together, which no single mechanism designed.
 LEDGER = "ledger"
 
 
-# Reasons, in words, why almost nothing is kept.
+# Reasons, in words, why almost nothing is kept; each has a remedy of its own.
 _REASONS = {
     "rows": "too few rows",
     "secret": "a rare sensitive value has too few rows",
@@ -70,7 +75,7 @@ _REASONS = {
 }
 
 
-# Advice for some of these reasons.
+# The other reasons have one advice in common.
 _ADVICE = {
     "secret": "join the rare values of the sensitive columns, under [join] in the policy, or drop their rows",
     "secrets": "cut {} into a few bins under [channel.bins], or join its values under [join]",

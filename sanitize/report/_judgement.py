@@ -26,12 +26,15 @@ from sanitize.report._text import WIDTH
 # Schema and version, by which a reader of saved judgements refuses other documents.
 SCHEMA, VERSION = "sanitize/judgement", 1
 Claim = Literal["promised", "membership"]
+# The claim that refutes a promise comes first.
 CLAIMS: tuple[Claim, ...] = ("promised", "membership")
 Status = Literal["more", "a little more", "no more", "open"]
 Verdict = Literal["refuted", "not refuted", "too few people to tell"]
 
-# Half-width of an interval from which on nothing can be concluded, and a number of people that no table has.
+# An interval of more than 0.1 on either side excludes no difference that matters. No table has ten million people
+# outside the data, so a larger number needed is not stated.
 _TOO_WIDE, _TOO_MANY = 0.1, 10_000_000
+# Stands among the titles of attacks that refute a promise.
 _GROUPS = "groups of rows that reveal a sensitive value"
 
 

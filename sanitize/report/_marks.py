@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sanitize._util.formatting import Number
 
-# Most rows and columns that are drawn in the pictures of a saved report: cells are still large enough to point at.
+# Most rows and columns that are drawn in the pictures of a saved report, which may have been written by anyone.
 _MOST_ROWS, _MOST_COLUMNS = 48, 24
 # Signs for relations, for readers who cannot distinguish the colours.
 SIGNS = {"kept": "", "changed": "!", "lost": "✕"}

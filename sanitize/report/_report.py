@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from sanitize.report._headline import Lack, State
     from sanitize.report._verdict import KeptColumn
 
-# Most known columns, or pairs of known columns, that are listed one by one.
+# Most known columns, or pairs of known columns, that are listed one by one; a reader needs the worst ones.
 MOST_PAIRS = 30
 # Most probabilities to compute for readers with side knowledge, because this only adds to the verdict.
 _SIDE_CELLS = 1 << 22

@@ -50,9 +50,10 @@ if TYPE_CHECKING:
 
 # Largest file; a report of a million symbols takes half of this.
 _MOST_BYTES = 1 << 28
-# Tolerance for rounding when a figure is compared with its bound.
+# A bound follows from the budget by a formula with rounding of its own, so a figure may exceed it by this.
 _ROUNDING = 1e-6
 
+# Figures that were not computed are null.
 _FIGURE = Number | None
 
 
@@ -120,10 +121,12 @@ _VERDICT = form(
     tolerance=Number,
     optimality=OptimalityForm | None,
 )
+# Points of a curve and symbols have these figures in common.
 _LIFTS = dict.fromkeys(("max_log_lift", "min_log_lift"), Number)
 _CURVE = form(mechanism=str, of=str, points=list_form(form(label=str, mutual_information=Number, **_LIFTS, kept=Share)))
 _Row = Annotated[list[Cell], field_note("a row of one cell or more", min_length=1)]
 _Pair = Annotated[list[str], field_note("two names", min_length=2, max_length=2)]
+# Fields of both kinds of reports; the public one has no others with figures.
 _COMMON = {
     "schema": str,
     "version": int,

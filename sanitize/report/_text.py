@@ -9,7 +9,8 @@ from sanitize._util.formatting import ELLIPSIS, Number, cells, clip, number, per
 from sanitize.report._document import column_list, grave
 from sanitize.report._headline import PROMISES, RELATIONS, VERDICT_TOLERANCE, is_worst_case, measure_excess, sign_answer
 
-# Columns of a usual terminal; most lines of the two reports, which shall be read and not scrolled; rows of a table.
+# A usual terminal shows 80 columns. A public report fits its screen, an internal one a page, and five symbols leave
+# room for the rest.
 WIDTH = 80
 LINES = {"public": 32, "internal": 50}
 N_SYMBOLS = 5
@@ -26,7 +27,7 @@ def to_text(document: dict[str, Any]) -> str:
     """
     most = LINES[document["audience"]]
     head, sections = _head(document), document["sections"]
-    # The section on a promise is never dropped.
+    # A promise is what the release claims, so its section is never dropped.
     promise = [line for section in sections if section["name"] in PROMISES for line in _section(section)]
     sections = [section for section in sections if section["name"] not in (*PROMISES, "person", "membership")]
     if document["audience"] == "public":
@@ -192,7 +193,7 @@ def _head(document: dict[str, Any]) -> list[str]:
 
 def _measures(measures: list[dict[str, Any]]) -> list[str]:
     """Lines of the table of measures; the kind of figures is stated once, and again where it differs."""
-    # The utility is stated in a sentence of its own.
+    # The utility has a sentence of its own, and each line counts.
     shown = [measure for measure in measures if not measure["name"].startswith(("utility", "normalized_utility"))]
     first = ("max_log_lift", "min_log_lift", "ldp_sensitive")  # lifts first: the end may be cut
     rows = sorted(shown, key=lambda measure: (not measure["name"].endswith(first), is_worst_case(measure)))

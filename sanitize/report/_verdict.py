@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from sanitize.report._headline import State
 
 
-# Confidence of the worst case that a report adds if none was requested and it is cheap to compute.
+# Confidence of the worst case that a report adds if none was requested and it is cheap to compute: the usual 95 %.
 USUAL_CONFIDENCE = 0.95
 # More sensitive values, or combinations with fewer rows on average, leave little utility.
 _MANY_SECRETS, _FEW_ROWS = 20, 50
-# Leakage of a distribution about S: label, unit, and function of each measure.
+# Label, unit and function of each measure of leakage; lifts come first, because most limits are on them.
 _LEAKAGE: dict[str, tuple[str, str, Callable[[JointDistribution], float]]] = {
     "max_log_lift": ("largest log-lift of any symbol", "nats", lambda j: max_log_lift(j).max()),
     "min_log_lift": ("smallest log-lift of any symbol", "nats", lambda j: min_log_lift(j).min()),
@@ -113,7 +113,7 @@ def side_knowledge_excess(
         prior /= prior.sum()
         with np.errstate(divide="ignore", invalid="ignore"):
             lifts = after / after.sum(axis=0) / prior[:, None]
-        # Sensitive values and released symbols that do not occur in the case have a lift of 1.
+        # Sensitive values and released symbols that do not occur in the case exceed nothing, as with a lift of 1.
         excess = np.maximum(excess, limits.lift_excess(np.where(np.isfinite(lifts), lifts, 1.0), prior))
     return excess[channel.push(joint.pmf).any(axis=0)]  # symbols that can occur
 

@@ -20,9 +20,12 @@ from sanitize.tables.own_types import convert_to_arrow
 
 ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
 
+# Codes are positions and never negative. As an index, MISSING takes the last entry of an array, where missing values
+# are.
 MISSING = -1
+# A value that the levels lack is not missing, and must not be taken for it.
 UNSEEN = -2
-# Nanoseconds of a unit of time.
+# Times of all units are compared in nanoseconds, the finest unit of Arrow.
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -35,7 +38,7 @@ def is_view(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype))
 
 
-# Types whose distinct values Arrow cannot compute.
+# Types whose distinct values Arrow cannot compute; they are converted first.
 _WITHOUT_DICTIONARIES = (pa.types.is_float16, is_view, _is_narrow_decimal)
 
 
@@ -171,7 +174,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
         values = pc.if_else(pc.equal(values, pa.scalar(0, plain)), pa.scalar(0, plain), values)
     used = np.zeros(len(values) + 1, bool)
     used[codes] = True
-    # Duplicate, null and NaN values of the dictionary are merged, and unused values are left out.
+    # Dictionaries may have duplicate, null, NaN and unused values, which would count as values of their own.
     used_values = values.filter(pa.array(used[:-1])).dictionary_encode()
     if len(used_values.dictionary) == len(values):
         return values, codes

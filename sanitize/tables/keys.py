@@ -91,7 +91,7 @@ def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
     return n_passed
 
 
-# Combinations are used if each stands for at least this many rows on average; with fewer, finding them costs more.
+# Combinations are used if each stands for at least this many rows on average; with fewer, numbering them saves nothing.
 _ROWS_EACH = 8
 # Rows whose intermediate arrays fit the cache; with fewer, threads would mostly wait for the interpreter's lock.
 _BLOCK_ROWS = 1 << 17

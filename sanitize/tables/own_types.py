@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# Intervals as pandas writes them, round brackets for open ends.
 _INTERVAL = re.compile(r"([\[(])(.+), (.+)([\])])")
 
 

@@ -23,7 +23,7 @@ from sanitize._util.sampling.noise import RandomWords, RowWords
 from sanitize._util.sampling.sampler import Drawing, Scratch, bucket_numbers, where_small, word_type
 from sanitize.errors import InvalidChannel
 
-# The buckets of a longer row would take gigabytes.
+# Positions within a row are 32-bit numbers with a sign, and the buckets of such a row would already take 16 GB.
 _MOST_BITS = 30
 
 
@@ -138,7 +138,7 @@ def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64]
     for _ in range(k - 1):
         open_output = order[rows, heavy]
         closing = left < mass
-        # In rows whose open output has become light, the next heavy output fills its bucket.
+        # An open output that has become light fills its own bucket, so the next heavy output tops it up.
         target = np.where(closing, open_output, order[rows, light])
         weight = np.where(closing, left, pmf[rows, order[rows, light]])
         heavy = np.where(closing, heavy - 1, heavy)
@@ -147,7 +147,7 @@ def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64]
         left = np.where(closing, pmf[rows, donor], left) - (mass - weight)
         threshold[rows, target] = weight
         second[rows, target] = donor
-    # A bucket whose threshold is its whole mass holds one output only.
+    # A threshold of the whole mass leaves nothing to a second output, which may be any and is never drawn.
     whole = threshold == mass
     second[whole] = first[whole]
     return threshold, first, second

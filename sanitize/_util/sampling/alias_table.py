@@ -18,6 +18,7 @@ from sanitize._util.sampling.noise import RandomWords, RowWords
 from sanitize._util.sampling.sampler import Drawing, Scratch, bucket_numbers, choose, where_true, word_type
 
 # Up to this total, all rows get as many buckets as the largest row needs, which saves looking up each row's number.
+# More buckets might no longer fit a fast cache.
 _SMALL_BUCKETS = 1 << 16
 
 
@@ -68,7 +69,7 @@ class AliasTable:
         buckets = Buckets.from_rows(indptr, weights, scale_bits, bits)
         dtype = word_type(int(bits.max()))
         word_bits = 8 * dtype.itemsize
-        # Split thresholds into a word that is compared with the random word, and the remaining bits.
+        # Nearly all draws are decided by one comparison of words, so thresholds are split into a word and further bits.
         extra = scale_bits - word_bits
         size = np.diff(buckets.offset)
         number = np.arange(buckets.offset[-1]) - np.repeat(buckets.offset[:-1], size)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from sanitize._util.sampling.noise import NoiseKey, sequential_words
 
-# Bits of each random word; a number of any size takes whole words, so every draw of one size takes equally many.
+# Bits of each word that `Bits` takes from the key, as its dtype says.
 _WORD = 32
 
 
@@ -201,7 +201,7 @@ class Bits:
         scale = _root(a // b) + 1
         while True:
             z = self.two_sided_geometric(scale)
-            # exp(-z²/2σ²) over exp(-|z|/scale), up to its largest value.
+            # Accept z with exp(-z²/2σ²) / exp(-|z|/scale), divided by its maximum, so that Gaussian noise is left.
             if self.decays((abs(z) * scale * b - a) ** 2, 2 * a * b * scale**2):
                 return z
 

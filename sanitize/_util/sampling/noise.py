@@ -23,7 +23,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from sanitize.errors import InvalidParameter, ReleaseWarning
 
-# Bytes of an AES-256 key, and bytes of an AES block.
+# AES-256 fixes both sizes in bytes: that of its key, and that of its block.
 KEY_BYTES = 32
 _BLOCK_BYTES = 16
 
@@ -294,7 +294,7 @@ def noise_key(source: Randomness) -> bytes | None:
 
 def is_secure(source: Randomness) -> bool:
     """Return whether a source is fit for a release: the operating system or a caller's key, but no seed."""
-    if not isinstance(source, np.random.RandomState):  # which would move on
+    if not isinstance(source, np.random.RandomState):  # drawing a key from one would change what it draws next
         random_words(source)
     return source is None or isinstance(source, (bytes, NoiseKey))
 

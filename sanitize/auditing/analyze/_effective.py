@@ -14,7 +14,8 @@ from sanitize.core.measures import effective_share
 if TYPE_CHECKING:
     import os
 
-# Least share of a symbol, because the distribution that best explains the release may give some symbols no mass.
+# Least share of a symbol: the distribution that best explains the release may give some symbols no mass, although a
+# JointDistribution needs some, too little to change the result.
 _LEAST = 1e-12
 
 
@@ -53,6 +54,6 @@ def effective_rows(released: Any, channel: Channel | str | os.PathLike[str]) -> 
     checked_channel = check_channel(channel if isinstance(channel, Channel) else Channel.from_json(channel))
     table, hidden, _, _ = open_release(released, checked_channel, checked_channel.inputs.columns, 0.95)
     frequencies = np.bincount(hidden.codes, minlength=checked_channel.n_outputs) / len(hidden.codes)
-    # The distribution of X that best explains the frequencies of released symbols, positive everywhere.
+    # The raw rows are not at hand, so X has the distribution that best explains the frequencies of released symbols.
     p_x = np.maximum(nnls(np.asarray(checked_channel.matrix).T, frequencies)[0], _LEAST)
     return table.n_rows * effective_share(JointDistribution.from_matrix((p_x / p_x.sum())[None]), checked_channel)

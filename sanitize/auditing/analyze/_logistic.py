@@ -83,7 +83,7 @@ def logistic(
         raise InvalidParameter(f"predictors must not name the outcome {outcome!r}")
     rows, hidden, plain_columns, confidence = open_release(released, channel, (outcome, *names), confidence)
     hidden.require_apart(f"the regression of {outcome!r}")
-    # Rows with equal values in all columns of the regression are processed once.
+    # Equal rows have equal scores, so each combination of values is processed once, with its count as weight.
     plain_codes = row_codes(rows, plain_columns).astype(np.int64)
     _, first, counts = np.unique(plain_codes * len(hidden.scores) + hidden.codes, return_index=True, return_counts=True)
     model = _Regression(rows.take(first), hidden, first, counts, outcome, names)
@@ -143,7 +143,7 @@ class _Regression:
         finite = [column[np.isfinite(column)] for block in parts for column in block.values.T]
         ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in finite])
         self._centre, self._scale = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2
-        self._scale[self._scale == 0] = 1.0  # a column with one value, for which the regression has no solution
+        self._scale[self._scale == 0] = 1.0  # a column with one value: solve() then finds and reports no solution
         level, codes = _levels(rows, hidden, outcome)
         if len(level) != 2:
             raise InvalidParameter(f"the outcome {outcome!r} must have two values, got {len(level)}; group them first")
@@ -189,7 +189,7 @@ class _Regression:
         score, slope, _ = self.sums(at)
         for _ in range(60):
             if np.abs(score).max() <= 1e-9:
-                # Information below which the standard error of log-odds exceeds the range of possible log-odds.
+                # With less information, the standard error of log-odds exceeds 30, the range of possible log-odds.
                 if self.n * np.linalg.eigvalsh((slope + slope.T) / 2)[0] < 1e-3:
                     break  # no maximum, or one at infinity that looks like a root because of rounding
                 return at

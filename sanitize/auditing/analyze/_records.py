@@ -161,7 +161,7 @@ def solve_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tu
     InvalidChannel
         If the channel is too large to be decomposed.
     """
-    # Largest number of entries of a channel to decompose; this takes some seconds and hundreds of megabytes.
+    # Decomposing a channel with this many entries takes some seconds and hundreds of megabytes.
     if channel.n_inputs * channel.n_outputs > 1 << 21:
         raise InvalidChannel(
             f"a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to correct for; release "
@@ -187,7 +187,7 @@ def _cell_groups(lost: Vector, cells: NDArray[np.int32], n_cells: int) -> NDArra
     diagonal. Every change sums to 0 within a block, so the release determines the share of a block, but not that of a
     part of a block.
     """
-    nothing = 1e-6  # entries up to this are rounding errors of 0
+    nothing = 1e-6  # directions are lost from a share of 1e-9 on, so a basis of them has rounding errors of 1e-7
     summed = np.zeros((n_cells, lost.shape[1]))
     np.add.at(summed, cells, lost)
     if not lost.shape[1] or not (np.abs(summed) > nothing).any():

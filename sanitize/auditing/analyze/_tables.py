@@ -134,7 +134,7 @@ def table(
     rows, hidden, plain_columns, confidence = open_release(released, channel, names, confidence)
     plain_labels, codes = plain_cells(rows, plain_columns)
     n_groups, n_beside = hidden.scores.shape[1], len(plain_labels)
-    # The covariance matrix has the square of this many entries.
+    # The covariance matrix has the square of this many entries: 32 MB, and as much again for the second moments.
     if (n_cells := n_groups * n_beside) > 2000:
         raise InvalidParameter(f"the table would have {n_cells} cells, more than 2000; name fewer columns than {names}")
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from sanitize.auditing.attack._scene import Scene
 
-# Shares of the targets that an attack on membership accuses, and the fewest targets of an accusation: of fewer, all may
-# be right by chance.
+# An average over all targets could hide that a few rows leak, so attacks on membership also accuse only the 1, 5 and 20
+# % that they are surest of. Fewer than 20 accusations would say nothing beyond chance.
 _SUREST, _FEWEST = (0.01, 0.05, 0.2), 20
 
 

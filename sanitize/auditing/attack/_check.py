@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
 
 Verdict = Literal["consistent", "exceeds", "differs"]
-# The false-alarm rate is split equally between the tests of the gain, the accuracy and the distribution.
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def check(
         )
     folds: dict[str, Any] = {"cv": cv, "clusters": clusters, "random_state": random_state}
     attack = infer(table, sensitive, estimator=estimator, columns=columns, rows=rows, **folds)
-    share = false_alarm / 3  # false-alarm rate of each of three tests
+    share = false_alarm / 3  # for the tests of the gain, the accuracy and the distribution
     excess = _excess(joint, table, place[codes], share)
     best, allowed = bayes(joint).accuracy, mutual_information(joint) + attack.bias
     least = attack.gain - NormalDist().inv_cdf(1 - share) * attack.standard_error
@@ -205,7 +204,7 @@ def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32]
             return None  # numbers drawn inside bins are not symbols of the report
     codes = joint.public.encode(table)
     n_s, n_y = joint.pmf.shape
-    # The last column counts symbols that the channel never releases.
+    # Symbols that the channel never releases get a column of their own: one such row refutes the report.
     cells = np.bincount(sensitive * (n_y + 1) + np.where(codes < 0, n_y, codes), minlength=n_s * (n_y + 1))
     counts = cells.reshape(n_s, n_y + 1)
     expected = np.column_stack([joint.pmf / joint.p_s[:, None], np.zeros(n_s)])

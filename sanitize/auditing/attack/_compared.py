@@ -40,14 +40,17 @@ from sanitize.tables.keys import distinct_rows
 
 Codes: TypeAlias = NDArray[np.integer[Any]]
 
-# Positions of the three tables in all tuples and lists of this module.
+# The order of the three tables in all tuples and lists of this module; slices from PEOPLE on leave out the release.
 RELEASED, PEOPLE, OUTSIDERS = range(3)
+# Errors name the tables in the words of the documentation, in the same order.
 _NAMES = ("the release", "the raw table", "the table of outsiders")
 # Distance of two categories. Ranks of numbers lie between 0 and this, so that distances are whole numbers with exact
-# sums.
+# sums. A power of two this large distinguishes 262,144 ranks, and sums over 8,000 columns still fit 32 bits.
 APART = 1 << 18
+# An end of an interval may be a number, a date or a word, so it is any text without the signs that separate ends.
 _END = r"-?[^,;\s\[\](){}]+"
-# Notations of intervals, and whether the lower and upper ends belong to the interval; round brackets exclude an end.
+# Notations of intervals that other anonymisation programs write, and whether the lower and upper ends belong to the
+# interval; round brackets exclude an end.
 _INTERVALS = (
     (re.compile(rf"(?P<open>[\[(])\s*(?P<low>{_END})?\s*[,;]\s*(?P<high>{_END})?\s*(?P<close>[\])])"), True, True),
     (re.compile(r"(?P<low>-?[\d.]+)\s*(?:-|–|\.\.|to)\s*(?P<high>-?[\d.]+)"), True, True),
@@ -276,12 +279,12 @@ def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
 
     People in the data and outside it are counted together, so that the pooling does not reveal who is in the data.
     """
-    most = 8  # largest number of secrets; the rarest ones are pooled
+    most = 8  # rarer secrets are pooled, because attacks and intervals need rows of every secret
     rows = []
     for column in columns:
         code = np.concatenate(column.codes)
         everybody = np.concatenate(column.codes[PEOPLE:])
-        # For ordered secrets with more values than this, the question is whether they are above the median.
+        # Single values of such a secret have too few rows, so the question is whether it is above the median.
         if column.ranks is not None and len(np.unique(everybody)) > 10:
             middle = np.median(np.concatenate(column.ranks[PEOPLE:]))
             code = np.where(code == 0, 0, 1 + (np.concatenate(column.ranks) > middle))

@@ -23,7 +23,8 @@ from sanitize.report import ClaimVerdict as ClaimVerdict
 from sanitize.report import Judgement as Judgement
 from sanitize.tables.frame import Table
 
-# Sizes of groups as shares of the rows, and the fewest rows of a group, of which a share can still be told from chance.
+# One group of rows with a sure secret refutes a promise, however small its share, so groups from half to a hundredth of
+# the rows are tested. Below 20 rows, an interval is too wide to refute anything.
 _GROUPS, _FEWEST = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01), 20
 
 

@@ -148,7 +148,7 @@ def leave_one_out(
 def _gains(counts: NDArray[np.int64]) -> Vector:
     """Reduction of log-loss for a row with tuple y and symbol s, shape (n_y, n_s); 0 if there is no such row."""
     n, n_s = int(counts.sum()), counts.shape[1]
-    constant = counts.sum(axis=0) / (n - 1 + n_s)  # minus the row left out, plus 1 added to each symbol
+    constant = counts.sum(axis=0) / (n - 1 + n_s)  # 1 for the row itself is left out, and 1 added so that none is 0
     strength, remaining = n_s / 2, counts.sum(axis=1, keepdims=True) - 1
     guess = (np.maximum(counts - 1, 0) + strength * constant) / (remaining + strength)
     return np.log(guess / constant, out=np.zeros(counts.shape), where=counts > 0)

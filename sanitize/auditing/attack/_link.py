@@ -152,7 +152,7 @@ def link(
     decoded = inputs.decode(np.arange(len(inputs), dtype=np.int32))
     groups = Alphabet.from_table(decoded, names)
     share = np.bincount(x, minlength=len(inputs)) / len(x)
-    # Row g of `within` is P(x|g): her belief about x if she knows only some columns of x.
+    # An adversary who knows only some columns of x believes in P(x|g), row g of `within`.
     group_of = groups.encode(decoded)
     within = sparse.csr_array((share, (group_of, np.arange(len(inputs)))), shape=(len(groups), len(inputs)))
     mass = np.bincount(group_of, share, len(groups))

@@ -56,7 +56,7 @@ def try_attacks(
         )
         if place not in by_attack or _is_sharper(result, by_attack[place]):
             by_attack[place] = result
-    # Results that refute a promise come first, and then the largest low ends of intervals.
+    # A reader needs results that refute a promise first, and then those in which most is sure: the largest low ends.
     return tuple(sorted(by_attack.values(), key=lambda result: (result.status != "more", -(result.interval or [0])[0])))
 
 

@@ -24,7 +24,8 @@ from sanitize.tables.keys import distinct_rows
 
 Rows = NDArray[np.integer[Any]]
 
-# Positions of the targets and of other people in the tables of a scene; the release comes first.
+# Positions in the tables of a scene, which keep the release first. Targets mix people in the data and outside it, so
+# that an attack cannot distinguish them by their table.
 TARGETS, OTHERS = 1, 2
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from sanitize._util.checks import Mask, Vector
 
-# Number of permutations of the labels, so that the least chance is 1 / 2000; number held in memory at a time.
+# With the true labels there are 2,000 permutations, so that usual levels are whole numbers of them. Fifty at a time
+# hold the memory of 10,000 targets below 10 MB.
 _DEALS, _BLOCK = 1999, 50
 
 
@@ -79,7 +80,7 @@ def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Genera
         largest[start : start + len(t)], smallest[start : start + len(t)] = t.max(axis=1), -t.min(axis=1)
     sums = powers[is_person].sum(axis=0)
     difference, spread, t = studentize(sums)
-    # Position of the critical permutation: the level gives the share of permutations that are at least as large.
+    # The true labels are one of the permutations, so at most a share of `level` of all lies above this position.
     place = min(_DEALS - 1, int(np.ceil((1 - level) * (_DEALS + 1))) - 1)
     # If hardly any target is hit, permutations are too coarse, so c is at least the normal quantile for two
     # differences.

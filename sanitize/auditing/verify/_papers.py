@@ -30,11 +30,12 @@ from sanitize.tables.files.open import open_source, to_path
 from sanitize.tables.files.source import Source, read_small_file
 
 # Identifiers by which other tools recognise these files: an in-toto statement, its predicate, and the version of
-# Croissant.
+# Croissant. They are fixed by others, or by files that were written before.
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:x-sanitize:release:1"
 CROISSANT = "http://mlcommons.org/croissant/1.1"
-# Kinds of papers that a statement may name in addition to the released files.
+# Kinds of papers that a statement may name in addition to the released files. Publishers add to the metadata, so that
+# its digest is not part of the statement.
 PAPERS = ("policy", "report", "channel", "croissant")
 GROWING = "croissant"
 
@@ -83,7 +84,7 @@ def _file_name(file: Path, released: Path) -> str:
     return released.name if file == released else f"{released.name}/{file.relative_to(released).as_posix()}"
 
 
-# Croissant's types of columns; all other columns are text.
+# Croissant's types of columns, of which the first that holds is taken. Values of any other type can be written as text.
 _TYPES = (
     (pa.types.is_boolean, "sc:Boolean"),
     (pa.types.is_integer, "sc:Integer"),
@@ -242,7 +243,7 @@ def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterato
     origin = saved["origin"] or {}
     if origin.get("digest") not in (None, path_digest(released)):
         yield "it describes another file"
-    # Fields that must equal those of the repeated design; figures are compared numerically below.
+    # Figures may differ in the last digit on another machine and are compared below; these fields may not.
     words = ("ok", "state", "useless", "mechanism", "output", "confidence", "allowed", "refuted", "seeded")
     wrong = any(saved["verdict"].get(name) != expected["verdict"].get(name) for name in words)
     if wrong or saved["columns"] != expected["columns"]:

@@ -58,7 +58,7 @@ def _neighbouring_bins(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Ite
         ways[name] = [plain]
         for step in (-1, 1):
             to, behind = place, True
-            # Move on while it is doubtful on which side of the edge a number was drawn.
+            # A rounded number may stand on several edges of narrow bins, so one step may not be enough.
             while True:
                 edge = np.clip(to - (step < 0), 0, max(len(sides) - 1, 0))
                 inside = (to + step >= 0) & (to + step < len(column_bins.edges) - 1)

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
     Codes: TypeAlias = "NDArray[np.signedinteger]"
 
-_TESTS = 2  # the tests share the false-alarm rate
-# Rows per block, so that intermediate arrays stay in the cache.
+# The tests of counts and of order share the false-alarm rate, so that both together keep it.
+_TESTS = 2
+# Codes of one or two bytes stay in the cache for this many rows.
 _ROWS = 1 << 18
 
 
@@ -143,7 +144,8 @@ def check_rows(
     else:
         checks = [_possible(groups, x_counts, y_counts, unknown, left)]
         mean = channel.push(x_counts[None].astype(np.float64))[0]
-        # The largest variance of this many independent draws with this mean, which equal probabilities give.
+        # Draws of one symbol have several probabilities. Equal ones would have the largest variance, so that the bound
+        # holds for all.
         most = mean - np.square(mean) / max(float(x_counts.sum()), 1.0)
         log_chance = float(log_bennett(y_counts - mean, most).min()) + math.log(len(mean))
         good, bad = "as frequent as draws make them", "not as frequent as the channel makes them"

@@ -10,6 +10,7 @@ from sanitize._util.tolerances import FALSE_ALARM
 from sanitize.errors import SourceError, VerificationFailed
 from sanitize.report import State
 
+# Files begin with these fields, by which a reader refuses other documents and later versions.
 _SCHEMA = {"schema": "sanitize/verification", "version": 1}
 
 

@@ -21,8 +21,10 @@ from sanitize.tables.keys import edges_passed
 
 _Drawn: TypeAlias = "Callable[[NDArray[np.integer[Any]], NDArray[np.uint32]], NDArray[Any]]"
 
+# Limits of the two types in which whole numbers are drawn; Arrow has no wider ones.
 _SIGNED, _UNSIGNED = np.iinfo(np.int64), np.iinfo(np.uint64)
-# Largest number of symbols that a column may be cut into; more are refused before any memory is allocated.
+# Largest number of symbols that a column may be cut into: a million are more than rows could distinguish, and more are
+# refused before any memory is allocated.
 _MOST_SYMBOLS = 1 << 20
 
 
@@ -49,7 +51,8 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     edges: tuple[Finite, ...]
     learned: bool
     whole: bool
-    # Lower than every value and higher than every value: the outer ends of a column that one edge cuts in two.
+    # A column that one edge cuts in two needs outer ends, lower and higher than every value, whose distance is a
+    # double.
     endless: ClassVar[float] = 1e300
 
     def __post_init__(self) -> None:

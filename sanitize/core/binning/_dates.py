@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     from sanitize.tables.columns import ArrowColumn
 
-# Calendar units, each as a number of NumPy's units.
+# NumPy counts days, months and years, so each calendar unit is a number of these.
 _UNITS = {"day": ("D", 1), "month": ("M", 1), "quarter": ("M", 3), "year": ("Y", 1), "decade": ("Y", 10)}
-# Calendar units, finest first.
+# The finest unit comes first, because errors list them in this order.
 Step = Literal["day", "month", "quarter", "year", "decade"]
+# Taken from the type, so that both have the same units in the same order.
 STEPS: tuple[Step, ...] = get_args(Step)
+# Dates are counted in whole seconds, because nanoseconds cannot hold all years of Python's calendar.
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 DAY = 86_400
 
@@ -51,7 +53,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
             require(self.whole and not self.edges and not self.learned, "has no edges of its own", "step")
             return
         super().__post_init__()
-        # Years that both Python's calendar and a double of seconds can represent.
+        # Doubles count seconds exactly up to 9e15, and no year of a calendar is beyond 1e15 seconds.
         is_whole = self.whole and all(abs(edge) < 1e15 and edge % 1 == 0 for edge in self.edges)
         require(is_whole, "must be whole seconds", "edges")
 

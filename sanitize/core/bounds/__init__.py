@@ -9,7 +9,7 @@ correct and the printed number and a verdict on the printed one.
 
 import lazy_loader
 
-# Each file is loaded when one of its names is first used.
+# Each file is loaded when one of its names is first used, because a command or a release needs few of them.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # Public names; helpers for other packages and types that calls return are left out.

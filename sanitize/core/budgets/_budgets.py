@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from sanitize.core.alphabet import Alphabet
     from sanitize.core.joint import JointDistribution
 
-    # A limit in times for every sensitive value, or one for each by its text.
+    # Limits by value name a value by its text, because a policy in TOML has no other keys.
     _Times = float | dict[str, float]
-    # Limits in nats: one for all, or an array of shape (n_s,).
+    # An array, of shape (n_s,), has the order of a distribution and is only made for one.
     _Limits = float | NDArray[np.float64]
 
 _B = TypeVar("_B")
 
 
-# Stands for all sensitive values that have no limit of their own.
+# Stands for all sensitive values that have no limit of their own, as a wildcard does in file names.
 OTHERS = "*"
 
 

@@ -291,6 +291,7 @@ class MaximalLeakageBudget(MeanBudget):
         return clear_rounding(excess_over(logs(risk), self.upper))
 
 
+# Kinds of budgets on means over all released symbols, which no symbol meets or breaks alone.
 MEAN_BUDGETS = MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudget
 
 

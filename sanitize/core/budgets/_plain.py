@@ -43,7 +43,8 @@ from sanitize.core.budgets._capacity import (
 from sanitize.core.joint import JointDistribution, check_distribution
 from sanitize.errors import InvalidBudget, InvalidParameter
 
-# Budgets of the library by name: budgets on single symbols, and all. Each is determined by its numbers.
+# Budgets by the names in saved files. The budgets on single symbols come apart, because a ledger can hold only these
+# against later releases.
 SYMBOL_BUDGETS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget)
 }
@@ -52,7 +53,7 @@ BUDGETS: dict[str, type[Any]] = {
     **{kind.__name__: kind for kind in (CapacityBudget, CVaRLiftBudget, PMLEnvelopeBudget, *MEAN_BUDGETS)},
 }
 
-# Form of the plain values of a budget: a bound, limits by value, or the limits next to an average.
+# JSON has no infinity, so a bound may be a text; limits by value, and the limits next to an average, are tables.
 _Sides = dict[str, Finite | str | dict[str, Finite | str]]
 BudgetForm = dict[str, Finite | str | _Sides]
 
@@ -255,8 +256,8 @@ def _lift_words(budget: LiftBudget) -> str:
     lower, upper = budget.lower, budget.upper
     if math.isinf(lower) and math.isinf(upper):
         return "no limit (lift budget with both bounds infinite)"
-    # Bounds are shown in the unit in which they were written; in the other unit they are rounded to allow more, not
-    # less.
+    # In the unit that was not written, a bound is rounded to allow more: a sentence must not promise more than the
+    # limit.
     in_nats = "lower" in budget.bounds
     least, most = (round_up(side, 4 if in_nats else 3) for side in (lower, upper))
     least = least if lower == 0 else f"-{least}"

@@ -31,18 +31,21 @@ from sanitize.core.capacity._half_line import (
 )
 from sanitize.errors import InvalidParameter
 
-# Step of the quadrature for known points, which may lie 40 apart: sums of a normal density converge so fast that a
-# smaller step changes no digit.
+# Step of the quadrature for known points. These may lie 40 apart, and between distant points the zeros of q come nearer
+# to the axis than for the best input.
 _FINE_STEP = 0.02
+# The capacity is about 3 nats here, and Newton's method takes a second; a limit beyond that hardly protects anyone.
 LARGEST_AMPLITUDE = 40.0
 # Newton's method ignores directions in which the conditions change by less than these shares of the steepest change,
-# one share after another: flat directions mislead it until the steep ones have settled. From the amplitude _FAR_ENDS
-# on, a wider gap is enough.
+# one share after another: flat directions mislead it until the steep ones have settled.
 _BLUNT = (1e-6, 1e-7, None)
+# Above the first amplitude, moving points in the middle changes nothing that doubles show, and the second gap is
+# enough.
 _FAR_ENDS, _WITHIN = 17.0, 1e-8
-# Nearby amplitudes, as shares of the given one, whose best inputs are tried if no other start was good enough.
+# Nearby amplitudes, as shares of the given one, whose best inputs are tried if no other start was good enough: Newton's
+# method may fail exactly where the best input gets a further point.
 _BESIDE = (0.99, 1.01, 0.97, 1.03)
-# With more points, the last Newton step would be too expensive.
+# More values than this differ little from a whole interval, and make the dense matrix of the channel too large.
 _MOST_KNOWN = 4096
 
 

@@ -22,16 +22,17 @@ from sanitize.core.channel import stage_product
 if TYPE_CHECKING:
     from sanitize.core.channel import ReducedChannel
 
-# Up to this many inputs the interior point starts at once, from the uniform distribution, because its steps are cheap;
-# more inputs are first reduced to candidates by some multiplicative steps.
+# Up to this many inputs, a Newton step takes a millisecond and the interior point starts at once, from the uniform
+# distribution.
 _FEW_INPUTS = 128
+# With more inputs, some multiplicative steps first show which inputs get mass; each costs one product with the kernel.
 _SCOUTING_STEPS = 30
-# If too many inputs remain candidates for a Newton step, multiplicative steps go on; the bracket shows how far they
-# got.
+# If too many inputs remain candidates for a Newton step, multiplicative steps go on, up to a few thousand; the bracket
+# shows how far they got.
 _MORE_STEPS, _MORE_TIMES = 300, 8
-# Most multiplications and entries of one Newton step: seconds, and 128 MiB of doubles.
+# The work of a Newton step, some seconds, grows with the cube of its inputs; its dense rows take 128 MB.
 _NEWTON_WORK, _NEWTON_CELLS = 1 << 36, 1 << 24
-# Most inputs that join at once: few of them stay, and the cost of a step grows with the cube of their number.
+# Inputs that join at a time: few of the others get mass, and each that joins makes all later Newton steps slower.
 _NEWCOMERS = 300
 
 
@@ -87,7 +88,8 @@ class ChainKernel:
         return stage_product((self.stages[0].take(inputs), *self.stages[1:])).toarray()
 
 
-# The solver needs divergences (inf where p reaches too few outputs) and dense rows of a few inputs of a channel.
+# The solver needs only divergences (inf where p reaches too few outputs) and dense rows of a few inputs, so that a
+# chain need not be multiplied out.
 Kernel = DenseKernel | ChainKernel
 
 

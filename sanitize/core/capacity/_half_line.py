@@ -23,9 +23,10 @@ from sanitize._util.tolerances import SMALLEST_POSITIVE
 _STEP = 0.05
 # Standard deviations beyond the outermost point that the rule covers: the density there is below 1e-19.
 TAIL = 9.5
-# Up to about this amplitude the best input has its mass on the two ends alone.
+# Up to about this amplitude the best input has its mass on the two ends alone, so no other start is needed.
 _NEAR_ENDS = 1.66
-# The best input for |X| <= 30, from an end inwards: distances between its points, and masses next to the end's.
+# The best input for |X| <= 30, from an end inwards: distances between its points, and masses next to the end's. Near
+# its ends, the best input for any other large amplitude has almost the same shape.
 _SPACINGS = (
     *(2.7188, 2.1696, 1.9352, 1.7901, 1.6873, 1.6086, 1.5455, 1.4931, 1.4487, 1.4102),
     *(1.3765, 1.3466, 1.3201, 1.2967, 1.2761, 1.2586, 1.2444, 1.2339, 1.2274),
@@ -177,7 +178,7 @@ def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> A
         falling = step[:n] < 0
         if falling.any():
             shrink = min(1.0, 0.9 * float((w[falling] / -step[:n][falling]).min()))
-        # A point may move at most 0.1 in one step.
+        # Points lie more than 1 apart; a longer step than 0.1 leaves the region in which Newton's method converges.
         shrink = min(shrink, 0.1 / max(float(np.abs(step[n:-1]).max(initial=0.0)), SMALLEST_POSITIVE))
         w = w + shrink * step[:n]
         w = w / w.sum()
@@ -209,10 +210,10 @@ def starts_from_shape(amplitude: float) -> Iterator[tuple[Vector, Vector]]:
     depths = np.cumsum([0.0, *spacings])
     # The innermost point is at 0 or half a spacing from it; numbers of points that need the least shifting come first.
     ends = np.concatenate([depths[1:], depths[1:] + np.diff(depths) / 2])
-    for nearest in np.abs(ends - amplitude).argsort()[: 2 if amplitude > _NEAR_ENDS else 0]:  # numbers of points to try
+    for nearest in np.abs(ends - amplitude).argsort()[: 2 if amplitude > _NEAR_ENDS else 0]:
         last = int(nearest) % len(spacings) + 1
         inner_depths, end = depths[: last + 1], float(ends[nearest])
-        # Stretch the known shape so that its inner end lies in the middle of the interval.
+        # The known shape must end in the middle of the interval. It is stretched most there, where it is least exact.
         moved = inner_depths + (amplitude - end) * (inner_depths / inner_depths[-1]) ** 2
         mass = np.array(masses[: last + 1]) * np.gradient(moved) / np.gradient(inner_depths)
         u = (amplitude - moved)[::-1].copy()

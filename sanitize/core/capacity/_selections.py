@@ -39,7 +39,8 @@ class _Node:
     offers: Offers
     upper: float
     choice: Selection
-    # A symbol, the distribution matched to it, and a heavier distribution that it would have to supply as well.
+    # The bound is loose where one symbol supplies two distributions: a symbol, the distribution matched to it, and a
+    # heavier one.
     split: tuple[int, int, int] | None
 
 
@@ -72,7 +73,7 @@ def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int
             upper = max(upper, node.upper)
             waiting = []
         else:
-            # Split one symbol's set into the distributions nearer to one distribution and those nearer to another.
+            # Neither part of the symbol's set can then supply both distributions, so that the bound falls.
             symbol, distribution, rival = node.split
             allowed, roots = node.offers[symbol], np.sqrt(rows)
             to_distribution, to_other = (

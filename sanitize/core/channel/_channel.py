@@ -75,6 +75,7 @@ class Optimality:
         return within if self.status == "within" else f"cut short, {within}"
 
 
+# The two qualities that need no figure of their own, shared by all mechanisms.
 HEURISTIC = Optimality("heuristic")
 BEST = Optimality("optimal", 0.0)
 
@@ -129,7 +130,7 @@ class Channel:
                 f"inputs and outputs must have {stages[0].n_inputs} and {stages[-1].n_outputs} symbols, like the "
                 f"stages, got {len(inputs)} and {len(outputs)}"
             )
-        fused: list[Stage] = []  # neighbouring deterministic stages are combined, and identities left out
+        fused: list[Stage] = []  # fewer stages draw faster, so deterministic ones are joined and identities left out
         for stage in stages:
             if stage.is_deterministic and fused:
                 if stage.n_inputs == stage.n_outputs and np.array_equal(stage.indices, np.arange(stage.n_inputs)):

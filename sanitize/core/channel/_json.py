@@ -20,7 +20,7 @@ from sanitize.core.channel._tuples import PartStage, Tuples
 from sanitize.errors import ColumnError, InvalidChannel
 from sanitize.tables.files.source import read_small_file
 
-# Symbols are numbered by 32-bit integers.
+# Symbols are numbered by 32-bit integers with a sign.
 _LARGEST_SIZE = 1 << 31
 
 

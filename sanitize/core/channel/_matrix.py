@@ -23,6 +23,7 @@ from sanitize.core.channel._stage import Stage, stage_product
 from sanitize.core.channel._tuples import part_stages
 from sanitize.errors import InvalidChannel, InvalidParameter
 
+# Two ways of being too large have the same remedy.
 _TOO_MANY_ENTRIES = (
     "the rows of this channel have too many entries to measure without a dense matrix; pool rare symbols (min_count) "
     "or release fewer columns"

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from sanitize.core.alphabet import Alphabet
 
-# Bytes that a joint release may take, and estimates of the bytes per entry (the entry, its weight and its sorted keys).
+# A larger joint release fails with an estimate at once, not for lack of memory after minutes: 2 GiB fit most machines.
+# The other numbers are bytes per entry: the entry, its weight and its sorted keys.
 _CHANNEL_BYTES = 2 << 30
 _ENTRY_BYTES, _PART_BYTES = 110, 12
 

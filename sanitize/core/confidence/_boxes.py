@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
 
-# Whole counts are recovered from frequencies up to a few rounding errors.
+# Whole counts are recovered from frequencies up to a few rounding errors; weighted counts miss whole numbers by more.
 _WHOLE, _RELATIVE = 1e-9, 1e-14
 # Range in which Newton's method takes a fifth of the time of SciPy's inverse, which is also wrong at a parameter of
 # 1,000.
 _FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
-# End of the search for the number of rows that would suffice; nobody is advised to collect more.
+# A limit that needs more rows than a billion is out of reach, whatever the exact number.
 _MOST_ROWS = 1 << 30
+# Counts may turn out to be weighted before or after they are made whole.
 _NOT_COUNTS = (
     "confidence needs whole counts of independent rows, but the counts are weighted or smoothed: leave out smoothing, "
     "and give weighted rows as ConfidenceSet.weighted(df, sensitive, public, weights)"
@@ -74,7 +75,7 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vect
 def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
     """Point of the beta distribution that is exceeded (``above``), or not reached, with probability ``tail``."""
     quantiles, left = np.empty(a.shape), np.ones(a.shape, bool)
-    # A share near 1 is computed from its complement near 0.
+    # Doubles have more digits near 0, so a share near 1 is computed from its complement.
     for first, second, is_mirrored in ((a, b, False), (b, a, True)):
         quick = left & (first >= _FEWEST) & (first <= _LARGEST_SHARE * (a + b)) & (tail <= _LARGEST_TAIL)
         if quick.any():

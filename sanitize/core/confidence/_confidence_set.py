@@ -42,12 +42,13 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
-# Assumption of a set from clusters with unequal totals if the caller does not give the largest possible total.
+# Nobody can bound means of a population whose largest total is unknown, so reports state this assumption if the caller
+# does not give the largest possible total.
 LARGEST_UNKNOWN = (
     "the largest total in the sample is taken as the largest in the population, and larger groups are not covered; "
     "give largest_total, the largest total in the sampling frame"
 )
-# Largest number of entries of P(y|x), times sensitive symbols, that the worst case sorts: half a minute.
+# Entries of P(y|x), times sensitive symbols, that the worst case sorts: this many take some minutes.
 MOST_ENTRIES = 1 << 28
 
 
@@ -265,7 +266,7 @@ class ConfidenceSet:
             )
         stages = list(channel.stages)
         parts = deviation_bounds(self)
-        if stages[0].is_deterministic:  # after merging, the set is small
+        if stages[0].is_deterministic:  # bounds of merged symbols are sums, so a smaller set gives the same extremes
             first = stages.pop(0)
             merge = sparse.csr_array(first.probabilities)
             parts = tuple(np.asarray(part @ merge) for part in parts)

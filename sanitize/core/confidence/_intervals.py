@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.confidence._confidence_set import WorstCase
 
-_ALARM = 1e-6  # largest probability that the test refuses independent rows of any distribution
-# Stakes of the bets against independence, each half of the one before, because the number of copies is unknown.
+# Largest probability that the test refuses independent rows of any distribution: their owner could not remedy it.
+_ALARM = 1e-6
+# Stakes of the bets against independence, each half of the one before, because the number of copies is unknown. A stake
+# below 1 leaves something after a lost bet.
 _BETS = 0.95 * 0.5 ** np.arange(10)
+# A note and not an error, because a table may repeat rows for reasons that its owner knows.
 REPEATED = (
     "rows repeat exactly, far more often than independently drawn rows do, but confidence= assumes such rows: drop "
     "the copies, or keep one row per person"
@@ -45,7 +48,7 @@ def intervals(worst: WorstCase, channel: Channel) -> dict[str, Interval]:
     """
     least, most, distributions = worst.least_lift, worst.most_lift, worst.distributions
     box = (distributions.prior_lower, distributions.prior_upper)
-    # Interval ends of each |l - 1|; the lower end is 0 where the lift may be 1.
+    # Extremes of |l - 1| are at an end of the lift's interval, or 0 where the lift may be 1.
     far = np.maximum(most - 1, 1 - least)
     near = np.maximum(np.maximum(least - 1, 1 - most), 0.0)
     l1 = least_mean(near, *box), most_mean(far, *box)
@@ -151,14 +154,14 @@ def repeats_too_often(counts: NDArray[np.int64]) -> bool:
     cells_by_times = dict(zip(times.tolist(), n_cells.tolist(), strict=True))
     n = max(int(times @ n_cells), 1)
     needed = np.log((_BETS.size**2 + _BETS.size) / _ALARM) + 1 + np.log(n) / 2
-    # Finds a whole table that is repeated up to 32 times.
+    # A table that is repeated k times has only multiples of k, among which k may not occur: all up to 32 are tried.
     for k in np.union1d(times[times > 1], np.arange(2, 33)).tolist():
         before, current, after = (cells_by_times.get(number, 0) for number in (k - 1, k, k + 1))
         u = 2 * np.sqrt(np.outer(_BETS, _BETS) * k / (k + 1))
         shown = current * np.log1p(u) + before * np.log1p(-_BETS)[:, None] + after * np.log1p(-_BETS)
         multiples = n_cells[times % k == 0].sum()
         together = multiples * np.log1p(_BETS) + (n_cells.sum() - multiples) * np.log1p(-_BETS)
-        # The weights 1 / (k (k + 1)) sum to 1/2.
+        # Each k gets the share 1 / (k (k + 1)) of the alarm; over k from 2 on, the shares sum to 1/2.
         if max(float(shown.max()), float(together.max())) >= needed + np.log(k * (k + 1)):
             return True
     return False

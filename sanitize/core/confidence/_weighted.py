@@ -23,19 +23,22 @@ from sanitize.errors import InvalidParameter
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Totals of clusters that differ by less than this share count as equal: weights are often rounded.
+# Totals of clusters that differ by less than this share count as equal: they are sums of weights in another order.
 SAME_TOTAL = 1e-9
-# Grid sizes for totals and shares of clusters, used if there are more distinct values: rounding to the grid widens the
-# bounds slightly, and the time grows with the product.
+# Nodes of the grids for totals and for shares of clusters, used if there are more distinct values. Between nodes, the
+# logarithm of a bet is replaced by its chord, which lies below it, so coarser grids only widen the bounds.
 _MOST_SIZES, _MOST_SHARES = 64, 16
-# Steps of the bisection that searches for a bound, which leave 2^-40 of the interval; the outer end is taken.
+# Bounds lie between 0 and 1, so this many halvings find them to 1e-12.
 _HALVINGS = 40
-# Largest share of its stake that a bet can lose on one cluster: a bet that loses all can never win again.
+# Largest share of its stake that a bet can lose on one cluster, so that its logarithm stays finite.
 _MOST_LOST = 0.9
-# Values of κ for bets and their shares of the initial stake: if v is unknown, and around the best κ.
+# Values of κ for bets, and their shares of the initial stake. If v is unknown, powers of two cover its usual range
+# alike.
 _WIDE = 2.0 ** np.arange(-1, 9), np.full(10, 0.1)
+# The best κ gets most of the stake. One nearly half and one twice as large insure against a wrong bound of v.
 _NEAR = 2.0 ** np.array([-1.25, 0, 1.25]), np.array([0.05, 0.9, 0.05])
-# Largest number of grid steps of P(A|s) in the bound of the total variation; one step is added to the bound.
+# Largest number of grid steps of P(A|s) in the bound of the total variation. One step is added to the bound, so a
+# thousand cost little.
 _STEPS = 1024
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # NumPy's hypergeometric sampler only accepts populations below 10**9.
 _POPULATION = 10**9 - 1
-# Rows drawn at a time: memory stays bounded, and the calls take no time.
+# Rows drawn at a time, so that a thread needs a few megabytes for its draws whatever the number of rows.
 _DRAWN_ROWS = 1 << 20
 # Standard deviations by which the expected draws of a symbol stay below its count, so that they rarely exceed it.
 _DEVIATIONS = 4

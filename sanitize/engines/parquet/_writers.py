@@ -124,10 +124,13 @@ class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
         self.write_table(rows, row_group_size=ROW_GROUP_ROWS)
 
 
+# Fields that a reader would split or take for missing, and a mark of Unicode that a reader would remove.
 _SPECIAL = re.compile('[,"\r\n]|^$|^\ufeff')
+# Spreadsheets run a cell that begins with one of these signs, unless it is a signed number.
 _FORMULA = re.compile(r"\s*[=+\-@|%]")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-# Approximate size of the pieces in which lines are assembled; each piece is copied, so memory holds it twice.
+# Approximate size of the pieces in which lines are assembled, and most rows of one: pieces are in memory twice, as
+# fields and as lines, and larger ones are not faster.
 _PIECE_BYTES = 1 << 25
 # Short lines gain nothing from larger pieces, which would no longer fit the cache.
 _PIECE_ROWS = 1 << 16
@@ -167,7 +170,7 @@ class CsvWriter:
             joined = pc.binary_join_element_wise(*parts, "")
             if pc.max(pc.binary_length(joined)).as_py() > BLOCK_BYTES:
                 raise _too_long(f"a row takes more than {BLOCK_BYTES >> 20} MiB")
-            # The texts of a new array are contiguous.
+            # The texts of a new array are contiguous, so its buffer is written without a copy.
             offsets, content = (memoryview(buffer).cast("B") for buffer in joined.buffers()[1:])
             last = int.from_bytes(offsets[4 * len(joined) : 4 * len(joined) + 4], "little")
             self._stream.write(content[:last])

@@ -51,11 +51,13 @@ Frame = TypeVar("Frame")
 Arrays: TypeAlias = "tuple[NDArray[Any], ...]"
 Dialect = Literal["duckdb", "postgres", "sqlite"]
 
-# Column in the result of `Database.counts` with the number of equal rows.
+# Column in the result of `Database.counts` with the number of equal rows; no column of the table may have this name.
 COUNT = "n_rows"
-# Number of 64-bit words in a hash, of which the first 62 bits are used: one word for each stage that draws.
+# SHA-256 has four words of 64 bits, one for each stage that draws. Probabilities are whole numbers over 2**62, so the
+# last two bits of a word are not needed.
 _WORDS = 4
 _TIED_BITS = 64 - SCALE_BITS
+# A release and its counts are refused for the same reason.
 _NO_ROWS = "SQL cannot generate rows of latent classes: release the table with sanitize.release_file"
 
 

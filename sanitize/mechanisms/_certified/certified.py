@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
     from sanitize.core.profiles import Profiles
 
-# Every pair of symbols is tried, and the number of pairs grows with the square.
-MOST_PAIRED = 256
-MOST_MERGED = 512  # each block may be merged with any other
+# Most cells. Every pair of sets of cells is a candidate of a response; merging only compares blocks, of which each may
+# join any other.
+MOST_PAIRED, MOST_MERGED = 256, 512
 
 
 def certified_random_response(
@@ -141,7 +141,7 @@ class _Tests:
     def passed(self, symbols: sparse.csr_array) -> Mask:
         """Return a mask of the symbols (k, n_cells) that fresh rows and frequencies prove to be within the budget."""
         joint, design, fresh, noise = self.joint, self.design, self.fresh, self.noise
-        for_prior = 0.05  # share of the error probability for the bounds of P(s)
+        for_prior = 0.05  # of the error probability: P(s) has many rows, so its bounds stay narrow with a small share
         share = self.error * for_prior / len(design)
         if noise is not None:
             prior = shares_within(fresh.sum(axis=1), row_total(fresh, noise), noise, fresh.shape[1], share)

@@ -55,10 +55,13 @@ if TYPE_CHECKING:
     Bounds = tuple[Vector, Vector]
     Counts = NDArray[np.int64]
 
-# Share of the error probability for the bounds of the means of w.
+# Share of the error probability for the bounds of the means of w, which use all rows and stay narrow with a small
+# share.
 _FOR_MEANS = 0.05
-_WITHIN = 0.99  # share used of the range of tilts with bounded noise, and of λ with positive factors
-# Keeps quotients finite; a share of this size has no row in any table.
+# Share used of the range of tilts with bounded noise, and of λ with positive factors: logarithms are infinite at its
+# end.
+_WITHIN = 0.99
+# Replaces divisors and probabilities of 0, far below 1 over any number of rows.
 _LEAST = 1e-12
 
 
@@ -137,7 +140,7 @@ class Evidence:
 
     def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> Mask:
         """Return a mask (k,) of symbols y with a proof of P(y, s) >= ``ratio`` P(s) P(y) (<= if ``sign`` is -1)."""
-        room = 0.2  # largest e, as a share of the depth of f below 0
+        room = 0.2  # e may be this share of the depth of f below 0; with more room, λ and so the evidence are smaller
         b = float(np.clip(ratio * self.p_s[s], _LEAST, 1 - _LEAST))
         # f at S = s and at other S: in cells without the symbol (off), and in cells with the symbol (on).
         off, off_else = sign * self.mean * (b - ratio), sign * self.mean * b
@@ -243,7 +246,7 @@ def noisy_shares(noisy_counts: Vector, n: float, tilt: Vector, taken: Vector, le
         Bound ψ(λ) of the noise on each sum.
     level : float
     """
-    # Slightly more evidence than needed, to allow for rounding.
+    # Rounding must not let a bound fail more often than stated, so slightly more evidence is asked for.
     needed, tilt = -np.log(level / 2) * (1 + 1e-9), tilt[:, None]
     least, most = (
         np.expm1((sign * tilt * noisy_counts - needed - taken) / n) / np.expm1(sign * tilt) for sign in (1, -1)

@@ -95,10 +95,10 @@ def rows_needed(budget: LiftBudget, p_s: Vector, n_cells: float, confidence: flo
         bound = ratio * p_s
         tested = (bound > 0) & (bound < 1) & (p_s < 1)
         least[tested] = np.minimum(least[tested], divergence(p_s[tested], bound[tested]))
-    # The result is 1 if there is nothing to test.
+    # If there is nothing to test, no rows are needed, but a report needs a number.
     return np.asarray(np.maximum(_evidence_threshold(n_cells, confidence) / np.maximum(least, 1e-12), 1.0))
 
 
 def _evidence_threshold(n_cells: float, confidence: float) -> float:
-    # About four symbols are tested for each cell.
+    # The error probability is shared by all tests: the candidates are about four symbols per cell.
     return evidence_threshold(max(int(4 * n_cells), 1), 1 - check_confidence(confidence))

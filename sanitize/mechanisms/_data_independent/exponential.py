@@ -22,7 +22,8 @@ from sanitize.mechanisms._data_independent.randomized_response import level_of_c
 
 Distance = Literal["line", "circle"]
 
-# Coefficients of x coth x - 1 - log(sinh x / x) in x^2, x^4, ...: 2 (-1)^{j+1} zeta(2j) (1 - 1/2j) / pi^{2j}.
+# Coefficients of x coth x - 1 - log(sinh x / x) in x^2, x^4, ...: 2 (-1)^{j+1} zeta(2j) (1 - 1/2j) / pi^{2j}. They are
+# used below 1/2, where fifteen terms leave out less than 1e-25.
 _ORDERS = np.arange(1, 16)
 _SERIES = 2 * (-1.0) ** (_ORDERS + 1) * zeta(2 * _ORDERS) * (1 - 1 / (2 * _ORDERS)) / math.pi ** (2 * _ORDERS)
 
@@ -147,7 +148,7 @@ def exponential_channel(
     rate = nats("rate", rate)
     if math.isinf(rate) or k == 1:
         return Channel((Stage.deterministic(ranks.argmin(axis=1), k),))
-    # Integer probability of each rank: all but the first are rounded up, and the first takes the remainder.
+    # Rounding must not raise a ratio of probabilities: all but the largest are rounded up, and it takes the remainder.
     with decimal.localcontext(decimal.Context(prec=60)):
         powers = list(accumulate(repeat((-Decimal(rate)).exp(), k - 1), operator.mul, initial=Decimal(1)))
         unit = SCALE / sum(powers, Decimal(0))

@@ -21,8 +21,8 @@ from sanitize.mechanisms._data_independent.randomized_response import NOTHING, r
 
 Method = Literal["exact", "closed_form"]
 
-# A capacity is an integral of up to A²/2 = 800 nats, which may come out larger by this share on another machine.
-# Brackets of large capacities (amplitudes above 12) are 1e-8 wide.
+# A capacity is an integral of up to A²/2 = 800 nats, which may come out larger by this share on another machine. From
+# _LARGE on (amplitudes above 12), brackets of capacities are only known to be 1e-8 wide.
 _ROUNDING, _LARGE, _WIDE = 1e-12, 1.91, 1e-8
 
 
@@ -141,7 +141,7 @@ def gaussian_channel(
         )
     step = check_number("step", step, "be a finite number > 0", lambda value: 0 < value < math.inf)
     reach = check_number("reach", reach, "be a finite number >= 0", lambda value: 0 <= value < math.inf)
-    # With more known values than this the whole interval is used, which needs barely more noise.
+    # With more known values the whole interval, which is faster to compute, needs barely more noise.
     levels = x if len(x) <= 32 else None
     half_range = float(x[-1] - x[0]) / 2
     if epsilon >= math.log(len(x)) and method == "exact":

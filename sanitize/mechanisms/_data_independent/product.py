@@ -65,7 +65,7 @@ def product_channel(
         )
     stages = []
     for stage, before, after in plan:
-        # A stage acts on the middle coordinate of (before, middle, after): identity x stage x identity.
+        # A stage acts on the middle coordinate of (before, middle, after), so it is an identity on the outer ones.
         matrix = sparse.csr_array((stage.weights, stage.indices, stage.indptr), (stage.n_inputs, stage.n_outputs))
         ends = [sparse.eye_array(size, dtype=np.int64) for size in (before, after)]
         whole = sparse.kron(sparse.kron(ends[0], matrix, "csr"), ends[1], "csr")

@@ -20,7 +20,7 @@ from sanitize.errors import InvalidBudget
 ROUNDING = 1e-13
 # Capacities below this count as 0, because the squares in their formula leave the range of doubles.
 NOTHING = 1e-290
-# Function from a noise level to a figure, such as a capacity.
+# Calibrations differ only in this function from a noise level to a figure, such as a capacity.
 _Figure = Callable[[float], float]
 
 

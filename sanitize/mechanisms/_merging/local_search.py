@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
     Noise = Callable[[Vector], Vector]
 
-# Values in nats that differ by less than this differ by rounding only.
+# Values in nats that differ by less than this differ by rounding only, and the first is taken on every processor.
 TIE = 1e-13
-# Every so many rounds, a window holds few groups, split into nearly as many atoms as it has room for. With few symbols
-# this happens more often, because there are few groups to choose from.
+# Every so many rounds, a window holds few groups, split into nearly as many atoms as it has room for, which finds what
+# shallow splits of many groups miss. With few symbols this happens more often, because there are few groups to choose
+# from.
 _DEEP, _DEEP_AMONG_FEW, _FEW = 4, 2, 40
-# Rounds with blurred costs for few symbols, the initial width of the blur in nats, and the atoms per window.
+# Rounds of a walk with blurred costs, for few symbols. The blur, in nats, lets windows accept partitions that keep
+# slightly less, and shrinks to 0. With 10 atoms a window is cheap, because each atom triples its work.
 _BLURRED_ROUNDS, _BLUR, _BLURRED_ATOMS = 80, 0.03, 10
 
 
@@ -87,7 +89,7 @@ class LocalSearch:
         rng = np.random.default_rng(0)
         barren, turn = 0, 0
         deep = _DEEP_AMONG_FEW if len(labels) <= _FEW else _DEEP
-        # Stop after 12 rounds without any gain.
+        # Rounds choose windows at random, so a few without any gain do not show that the partition is a local optimum.
         while self.effort.left and barren < 12 and (dealt := _deal(labels, self.size, turn, deep, rng)):
             labels, is_better = self._round(labels, *dealt, rng)
             barren = 0 if is_better else barren + 1
@@ -101,8 +103,8 @@ class LocalSearch:
         """Return labels after solving every window, and whether any improved; with noise, all results are accepted."""
         symbols = rng.permutation(np.flatnonzero(window[labels] >= 0))
         symbols = symbols[np.lexsort((labels[symbols], window[labels[symbols]]))]
-        # Symbols are sorted by window and group; each group's symbols are dealt out to its atoms, which are numbered in
-        # order.
+        # A group has more symbols than atoms, so its symbols are dealt out. Atoms are numbered by window and group, so
+        # that windows are slices.
         group, first, member = np.unique(labels[symbols], return_index=True, return_inverse=True)
         n_atoms, by_place = quota[group], np.argsort(first)
         start = np.empty(len(group), np.intp)
@@ -145,7 +147,7 @@ def _deal(labels: Codes, size: int, turn: int, deep: int, rng: np.random.Generat
     several = np.flatnonzero(members > 1)
     if not len(several):
         return None
-    # Number of single symbols that take part in a round, per larger group.
+    # Single symbols gain only if a larger group takes them, so two per larger group take part in a round.
     singles = rng.permutation(np.flatnonzero(members == 1))[: 2 * len(several)]
     order = rng.permutation(np.concatenate([several, singles]))
     quota = np.minimum(members, size if len(members) == 1 else size // 2 if turn % deep else size - 2)

@@ -7,14 +7,17 @@ import numpy as np
 from sanitize._util.checks import Codes, Vector
 from sanitize.mechanisms._merging.risks import OrderedRisks, SetRisks, absorb, by_size
 
-# At most this many unsafe groups are finished one by one, which is better but takes time in proportion to the square.
+# At most this many unsafe groups are finished one by one, which keeps more but takes the square of their number.
 _FEW_GROUPS = 400
-# Neighbours that each seeker considers, and dimensions of largest spread used for distances; both bound the work.
+# The nearest group is not always the best mate, and others may want it too, so each seeker ranks 12 neighbours by their
+# exact risk. Distances use the 14 dimensions of largest spread: a search takes longer with each, and the others change
+# little.
 _MATES, _DIMENSIONS = 12, 14
 # In more dimensions than _FLAT, a nearest-neighbour search visits nearly all points. With more than _PART points, each
 # seeker then searches only a random part, drawn anew in every round, which keeps the time nearly linear.
 _FLAT, _PART = 6, 2000
-# A round that merges less than one group in _STUCK is stuck; the next round draws _DRAWN random mates per seeker.
+# A round that merges less than one group in _STUCK is stuck; the next round draws _DRAWN random mates per seeker. Each
+# of these costs as much as a neighbour, and one that fits is enough.
 _STUCK, _DRAWN = 32, 4
 
 
@@ -60,7 +63,7 @@ class _Groups:
         rank = np.argsort(order)
         seekers, pool = order[: len(unsafe) // 2], np.arange(len(unsafe))
         if not in_pairs:
-            # More of the riskiest symbols start to grow, until an eighth of the unsafe groups grow.
+            # The riskiest symbols grow into the groups, and an eighth of the unsafe ones leaves seven mates for each.
             riskiest = unsafe[order]
             wanted = len(riskiest) // 8 - int(self.grows[riskiest].sum())
             self.grows[riskiest[~self.grows[riskiest]][: max(wanted, 1)]] = True
@@ -81,7 +84,7 @@ class _Groups:
         dimensions = np.argsort(-np.square(away).sum(axis=1), kind="stable")[:_DIMENSIONS]
         # Similar symbols would all want the same few mates, and only a few of these symbols would find one.
         noise = np.random.default_rng(len(unsafe)).random((len(unsafe), len(dimensions)))
-        # These coordinates only decide which groups are compared.
+        # The noise does no harm, because these coordinates only decide which groups are compared.
         points = away[np.sort(dimensions)].T * (1 + 1e-6 * noise)
         k = min(_MATES, len(pool))
         near = pool[_nearest(points[pool], -points[seekers], k)]

@@ -169,7 +169,7 @@ def even_budgets(budget: Budget) -> list[Budget]:
     if not isinstance(budget, LiftBudget):
         return []
     least, most = min(map(tightest_limit, sides := (budget.lower, budget.upper))), max(map(np.max, sides))
-    # A side counts as far looser than the other if it allows four times as many nats.
+    # The looser side is capped near the tighter one, at four times its nats: less would take away too many sets.
     near = min((nats for nats in _LADDER if nats >= 4.0 * least), default=math.inf)
     return [_cap_budget(budget, nats) for nats in (least, near) if nats < most]
 

@@ -48,15 +48,15 @@ _EFFORT, _EFFORT_PER_SYMBOL = 2_000_000, 64
 # Up to _EVENED symbols, partitions found under budgets with more equal sides are improved too. Each of up to three
 # searches has a third of the effort, so that a search is the same for every budget that uses it.
 _EVENED, _SEARCHES = 100, 3
-# Sets checked by the longer search (some seconds), and atoms in one of its windows, whose partitions are all compared.
+# Sets checked by the longer search, ten times as many, and atoms in one of its windows, whose work each atom triples.
 _LONG_EFFORT, _WINDOW = 20_000_000, 13
 # Up to EXACT symbols the best of all partitions is found, up to _ONE_WINDOW in one window. Each symbol triples the
 # work.
 EXACT, _ONE_WINDOW = 17, 14
 # Algorithm 1 gives a start if it takes a fraction of a second; its work is the square of the symbols times the rows.
 _PAPER_SYMBOLS, _PAPER_CELLS = 1500, 60_000_000
-# Up to _WALKED symbols, searches begin with a random walk; above _SEVERAL, only one in four tighter budgets gives
-# starts.
+# Up to _WALKED symbols, searches begin with a random walk, which takes too many rounds for more; above _SEVERAL, each
+# start takes long, and only one in four tighter budgets gives starts.
 _WALKED, _SEVERAL, _SPARED = 100, 300, 4
 
 
@@ -252,7 +252,7 @@ def search_partition(
     if n <= EXACT:
         effort.spend(1 << n)
         return best_partition(risks, p_x)
-    # Partitions into safe groups by different rules, best first; of several with the same cost only one is used.
+    # No rule is always the best. Partitions of the same cost are likely to be equal, so only one of them is a start.
     rules = [match_groups(risks, p_x, in_pairs=True)]
     if n <= 20_000:
         rules.append(match_groups(risks, p_x, in_pairs=False))
@@ -265,15 +265,15 @@ def search_partition(
     for labels in rules:
         labels_by_cost.setdefault(partition_loss(labels, p_x), np.unique(labels, return_inverse=True)[1])
     starts = [labels_by_cost[cost] for cost in sorted(labels_by_cost)]
-    # Atoms per window, by the number of symbols.
+    # Each atom of a window triples its work, and more symbols need more windows.
     size = next(atoms for most, atoms in ((24, 13), (40, 11), (64, 9), (np.inf, 8)) if n <= most)
-    # Number of starts to improve, by the number of symbols.
+    # Starts share the effort, so many symbols leave enough of it for one only.
     starts = starts[: next(n_starts for most, n_starts in ((100, 3), (300, 2), (np.inf, 1)) if n <= most)]
     with progress("subset merging") as show:
         partitions: list[Codes] = []
         for labels in [*earlier_labels, *starts]:
             search = LocalSearch(risks, p_x, size, effort.part(1 / (len(earlier_labels) + len(starts))), show)
-            # Results of earlier searches are improved without a walk.
+            # Results of earlier searches come from a walk already.
             is_walked = n <= _WALKED and len(partitions) >= len(earlier_labels)
             partitions.append(search.improve(search.walk(labels) if is_walked else labels))
             effort.spend(search.effort.spent)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._merging.risks import SetRisks
 
-# Up to _EVERY symbols that may join, every choice is compared; up to _SEVERAL, several orders of growing are tried.
+# Up to _EVERY symbols that may join, every choice is compared: 4,096 sets in one array. Up to _SEVERAL, several orders
+# of growing are tried, which take too long for more.
 _EVERY, _SEVERAL = 12, 1500
 # Members that join or leave at once: one in _SHARE of those that already have, so that few steps are needed.
 _SHARE = 16
@@ -94,7 +95,7 @@ def _find_set(joint: JointDistribution, budget: Budget, confidence: float | Conf
     high_risk, low_risk = np.flatnonzero(~low), np.flatnonzero(low)
     if not len(high_risk) or risks.is_safe(risks.columns[:, high_risk].sum(axis=1)):
         return high_risk
-    if len(low_risk) <= _EVERY:  # compare every choice of low-risk symbols
+    if len(low_risk) <= _EVERY:
         choices, p_x = np.arange(1 << len(low_risk))[:, None], joint.p_x
         joined = (choices >> np.arange(len(low_risk)) & 1).astype(np.float64)
         columns = risks.columns[:, high_risk].sum(axis=1, keepdims=True) + product(risks.columns[:, low_risk], joined.T)
@@ -129,7 +130,7 @@ def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, sea
     ordered_risks = OrderedRisks(np.concatenate([risks.columns, search_risks.columns]), risks, search_risks)
     beyond = ~search_risks.safe(search_risks.columns[:, pool])
     sets = []
-    # The symbols that exceed a tighter budget may also join together instead of one by one.
+    # One by one, symbols that exceed a tighter budget may each make the set riskier although together they balance.
     for first in (pool[:0], pool[beyond]) if beyond.any() else (pool[:0],):
         later_pool = np.setdiff1d(pool, first)
         column = ordered_risks.columns[:, np.concatenate([core, first])].sum(axis=1)

@@ -32,24 +32,26 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
 
-# Starting points of a search, random starts per letter, the size of perturbations, and the share of the gap that a
-# column must close.
+# Starting points from a proof, and random ones per letter, which bound the work of a round. Perturbations of a tenth
+# lead a used posterior elsewhere. A column that closes less than a tenth of the gap is not worth a mixing program.
 _STARTS, _RANDOM, _OFF, _WORTH = 64, 16, 0.1, 0.1
-# Gap in nats that is closed first, and the part of a gap to prove; the rest is left to rounding of the linear program.
+# A wide gap is closed first, because its proof supplies columns. A tenth of each gap is left to rounding of the linear
+# program.
 _COARSE, _PROVED = 1e-3, 0.9
-# Shares of a posterior that count as 0, the margin inside the set for posteriors, and the effort of one descent.
+# Shares that count as 0, and a margin inside the set, both above rounding and too small to matter. Effort is counted in
+# entries of programs, and a descent counts as 20,000 of them.
 _NOTHING, _INSIDE, _SEARCH = 1e-9, 1e-9, 20_000
-# Shares of the effort: for finding columns before prices are proved, as proofs with bad columns are wasted, and for the
-# response with all lifts equal to 1.
+# Shares of the effort. Columns come first, or prices would be proved that the next column changes; the response with
+# all lifts equal to 1 is only a floor.
 _COLUMNS, _PART = 0.3, 0.1
-# Approximate effort of the simplices per entry of a face. For bounds by polytopes around the set: numbers of letters
-# and of used columns at which the first polytope touches the set, number of rounds of cuts, share of the effort per
-# round, and slack up to which a cut counts as in use.
+# An entry of a face takes about 100 entries of a program, because its simplices are cut again and again. For bounds by
+# polytopes around the set: the first touches it at the 20 likeliest letters and most used columns; eight rounds of
+# cuts, each with a quarter of the effort left, tighten it; cuts with less slack than 1e-7 are in use and stay.
 _FACE, _CUTS, _ROUNDS, _ROUND, _BINDING = 100, 20, 8, 0.25, 1e-7
-# Least share at which a slope of H, which is infinite at 0, is evaluated.
+# The slope of H is infinite at 0, so it is evaluated at this share at least.
 _FLOOR = 1e-12
-# Number of steps of a descent, the first step in powers of ten of a share, and how often a point is pulled back to the
-# set at the start and after a step.
+# Steps of a descent, which grow and shrink with their success, and the first in powers of ten of a share. A start may
+# be far outside the set and is pulled back up to 20 times; after a step, 4 times are enough.
 _STEPS, _FIRST, _RESTORED, _AGAIN = 60, 0.13, 20, 4
 
 

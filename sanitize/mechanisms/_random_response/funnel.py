@@ -32,16 +32,18 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
 
-# Smaller limits are replaced by this one when a bound is proved, so that the bound stays valid.
+# Smaller limits are replaced by this one when a bound is proved: the linear program divides by the limit, and the bound
+# of a larger limit stays valid.
 _LEAST_LIMIT = 1e-9
-# Largest number of secrets for listing cells, and of vertices in all; digits at which points count as different;
-# weights up to this share of P(x) count as 0.
+# Ten secrets have 1,024 cells, one for each choice of signs, and 50,000 vertices make a linear program of some seconds.
+# Points that agree to nine digits are one point up to rounding, and so are weights below 1e-10 of P(x) and 0.
 _MOST_SECRETS, _MOST_VERTICES, _DIGITS, _POSITIVE = 10, 50_000, 9, 1e-10
-# Gap in nats that is closed first, and looser limits to prove first, as shares of the mean without noise, such as
-# I(S;X).
+# A wide gap is closed first, and looser limits before the limit itself, because their columns help. The limits are
+# shares of the mean without noise, such as I(S;X), each a fifth of the one before.
 _COARSE, _LOOSER = 1e-3, 0.5 * 0.2 ** np.arange(12)
-# Largest number of random starts and of points below the target; the share of the gap that a point must close; shares
-# of the effort for the response with all lifts equal to 1 and for descents; approximate effort per entry of a program.
+# Random starts, and points below the target, which bound the work of a round. A point that closes less than a tenth of
+# the gap is not worth a mixing program. A tenth of the effort goes to the response with all lifts equal to 1, a floor,
+# and at most half to descents; an entry of a mixing program takes about 3 units.
 _STARTS, _WORTH, _PART, _DESCENTS, _MIXED = 64, 0.1, 0.1, 0.5, 3
 
 
@@ -95,7 +97,7 @@ def least_open(joint: JointDistribution, budget: MeanBudget) -> float:
 def _letter_gap(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> float:
     """Factor c of the bound in `least_open` for the letter with lifts ``row``, (n_s,), and the letter furthest away."""
     if isinstance(budget, MutualInformationBudget):
-        # Twice the squared Hellinger distance.
+        # The proof bounds information by the squared Hellinger distance, of which this sum is twice.
         square = float(product(p_s, (np.sqrt(lifts) - np.sqrt(row)[:, None]) ** 2).max())
         return square * (1 - square / 4)
     differences = lifts - row[:, None]
@@ -128,7 +130,7 @@ class Funnel:
         from scipy.optimize import linprog
 
         p_x, p_s = self.joint.p_x, self.joint.p_s
-        # Scaled so that the largest entry of each column, and the limit, are 1.
+        # HiGHS has absolute tolerances, so the largest entry of each column, and the limit, are scaled to 1.
         columns = self.points / p_x
         scale = columns.max(axis=1)
         program = linprog(

@@ -109,7 +109,7 @@ class _Block:
             used = self.pool.matrix(self.mixture.chosen).toarray().T
             if (np.count_nonzero(used, axis=1) == 1).all():
                 return  # every letter is released unchanged
-            # In random starts, a few letters carry most of the mass.
+            # Columns of an optimal response have few letters, so starts have most of their mass on a few as well.
             random = rng.dirichlet(np.full(n, 0.3), n)
             starts = ((np.eye(n), 1.0), (used, 1.0), (random, 1.0), (np.eye(n), 0.5))
             is_better = any(self._take(self._solve_programs(v, steer), gap) for v, steer in starts)
@@ -122,7 +122,7 @@ class _Block:
         mass, polytope = float(p_x.sum()), Polytope.simplex(len(p_x), len(p_x))
         while self.mixture.value - self.bound > gap:
             base = float(product(self.mixture.mu, p_x))
-            # A tenth of the gap is left to rounding.
+            # The whole gap could not be proved if the mixing program rounds, so a tenth is left to it.
             target = (self.mixture.value - base - 0.9 * gap) / mass
             bound, *points, polytope = certify_robust(self.cone, polytope, self.mixture.mu, target, self.effort)
             self.bound, near = max(self.bound, base + mass * bound), np.concatenate(points)[:40]
@@ -144,7 +144,8 @@ class _Block:
     def _solve_programs(self, v: Vector, steer: float) -> Vector:
         """Return columns from linear programs that start at these points; ``steer`` is the weight of the prices."""
         column_blocks = [np.zeros((0, v.shape[1]))]
-        for floor in (1e-1, 1e-3, 1e-6):  # least entries of v at which the entropy is linearised
+        # The slope of H is infinite at 0, so it is first taken far from 0. Each result is the start for a lower floor.
+        for floor in (1e-1, 1e-3, 1e-6):
             v = self.cone.minimise(self.pool.loss.slope(v, floor) - steer * self.mixture.mu, self.effort)
             # Many starts lead to the same column.
             v = v[np.sort(np.unique(v.round(9), axis=0, return_index=True)[1])]

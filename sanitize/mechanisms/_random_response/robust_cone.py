@@ -51,13 +51,18 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import Polytope
 
-SAFE = 1e-7  # excess in nats that repairing the channel can still remove at little cost
-BROKEN = 1e-9  # violation from which a row scaled to 1 counts as broken; linear programs leave less
+# Excess in nats that repairing the channel can still remove.
+SAFE = 1e-7
+# Violation from which a row scaled to 1 counts as broken; linear programs leave less.
+BROKEN = 1e-9
 # Presolving finds nothing in these blocks and would take a third of the time.
 _OPTIONS = {"presolve": False, "primal_feasibility_tolerance": BROKEN, "dual_feasibility_tolerance": BROKEN}
-_PASSES = 25  # over the entries of a sparse program, until it is solved: a price of effort, no limit
-_SLACK = 1e-12  # margin of a row scaled to 1, so that rounding cuts no column off
-_NEW_ROWS = 12  # largest number of new cuts per batch of boxes, because each makes later programs larger
+# HiGHS passes over the entries of a sparse program about this often until it is solved, which is what effort counts.
+_PASSES = 25
+# Margin of a row scaled to 1, so that rounding cuts no column off.
+_SLACK = 1e-12
+# Largest number of new cuts per batch of boxes, because each makes later programs larger.
+_NEW_ROWS = 12
 
 
 class RobustCone:
@@ -86,7 +91,8 @@ class RobustCone:
         prior = distributions.counts.sum(axis=1) / distributions.n
         unseen = np.ones((len(prior), 1))
         self.rows = self._rows(unseen, unseen, -math.inf, (prior, prior))
-        # Bounds on ratios begin with at most this many pairs of secrets.
+        # Pairs of secrets grow with their square. A ring of pairs bounds all ratios roughly, and broken pairs are
+        # added.
         if isinstance(budget, LDPBudget) and len(self.rows) > 200:
             self.rows = self.rows[[(r - s) % len(prior) == 1 for s, r in permutations(range(len(prior)), 2)]]
         # High(s), then low(s), as linear forms of (v, e, f, a, b), shape (2 n_s, 3 n + 2).
@@ -116,7 +122,7 @@ class RobustCone:
         Costs without a solution are left out. If the effort does not suffice for all costs, an even choice is solved.
         """
         columns, left = [np.zeros((0, costs.shape[1]))], costs
-        for _ in range(8):  # rounds of the search for distributions P_S
+        for _ in range(8):  # each round adds the worst distributions P_S so far, and later ones few that matter
             if effort.is_used():
                 break
             matrix = np.concatenate([product(self.rows, self._forms), self._thresholds()])
@@ -139,7 +145,7 @@ class RobustCone:
         from scipy.optimize import linprog
 
         n = len(self.p_x)
-        per_batch = max(1, (1 << 20) // matrix.size)  # entries of one linear program
+        per_batch = max(1, (1 << 20) // matrix.size)  # one program of a million entries outweighs the calls for many
         block = sparse.csr_array(matrix)
         mass_row = sparse.csr_array(np.append(np.ones(n), np.zeros(2 * n + 2))[None])
         columns = []
@@ -247,7 +253,7 @@ def certify_robust(
         outside_points = v[below & ~inside] if (below & ~inside).any() else outside_points
         order = np.argsort(boxes.bound[open_][~inside], kind="stable")[: 4 * _NEW_ROWS]
         rows = np.unique(cuts_at(cone, v[~inside][order]).round(13), axis=0)
-        # Not too many cuts, which keeps the programs small.
+        # Programs take longer with more rows, and later cuts are sharper than many early ones.
         rows = rows[: min(200 + 1 - tree.polytope.n_rows, _NEW_ROWS)]
         low = np.minimum(rows.min(axis=1, initial=0.0), 0.0) - _SLACK
         tree.polytope = tree.polytope.add_rows(rows, low, np.full(len(rows), _SLACK))

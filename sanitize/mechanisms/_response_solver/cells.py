@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.faces import Price
 
-# Largest number of tangents of H in a descent, and least share at which a tangent touches H.
+# Each tangent of H takes a program and falls less than the one before, so a descent ends after ten. The slope of H is
+# infinite at 0, so a tangent touches H at this share at least.
 _STEPS, _FLOOR = 10, 1e-5
-# Decrease of the price that counts as rounding, and the largest distance of a posterior's sum from 1.
+# A fall of the price by less is rounding, and so is a distance of a posterior's sum from 1.
 _STALLED, _NEAR = 1e-11, 1e-11
 
 
@@ -42,7 +43,7 @@ class PricedCells(Polytope):
             rows, weights, variable = price.lifts - 1, price.p_s, np.arange(n_s)
         else:
             rows, weights, variable = price.lifts, np.ones(1), np.zeros(n_s, np.intp)
-        # Each variable is scaled by its largest possible value.
+        # Variables of about 1 keep their digits next to posteriors, so each is scaled by its largest possible value.
         most = np.zeros(len(weights))
         np.maximum.at(most, variable, rows.max(axis=1))
         steps = np.zeros((n_s, len(weights)))

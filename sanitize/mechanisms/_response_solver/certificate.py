@@ -28,18 +28,20 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import Polytope
 
-# Boxes that are bounded in one array operation, which takes hardly longer than for one box.
+# Boxes bounded at a time: enough to outweigh Python's overhead, few enough that most are still the worst when their
+# turn comes.
 _BATCH = 128
-# Each round of tightening removes less of a box than the round before and costs the same.
-_ROUNDS = 6
-_WORTHWHILE = 0.02  # share of a box that tightening must remove for another round: less is cheaper by a split
+# Rounds of tightening a box, each of which takes a program, and the share of a box that a round must remove for the
+# next.
+_ROUNDS, _WORTHWHILE = 6, 0.02
 # Ten times the number that 200 letters need. More open boxes are a sign of rounding errors, and would fill the memory.
 _MOST_OPEN = 1 << 17
-_EDGE = 0.1  # least distance of a split from the ends of a side, as a share of it: thinner parts help nobody
-# Number of boxes after which the effort is checked for being far too small; for distributions that could be proved,
-# more boxes had been closed by then or soon after.
+# Least distance of a split from the ends of a side, as a share of the side: one part would otherwise hardly shrink.
+_EDGE = 0.1
+# Number of boxes after which the effort is checked for being far too small, and the share of closed boxes that counts
+# as hardly any. Distributions that could be proved had closed more by then or soon after.
 _FIRST_LOOK = 1 << 13
-_HARDLY_ANY = 0.125  # share of closed boxes
+_HARDLY_ANY = 0.125
 
 
 @dataclass(eq=False)
@@ -154,7 +156,7 @@ class Tree:
                 self._serial += 1
 
     def _roots(self) -> Boxes:
-        # Either one entry has at least half of the mass, and no other entry has more, or no entry has more than half.
+        # The first boxes cover every posterior: at most one entry has more than half of the mass, or none has.
         n, first = self.polytope.n_spread, self.n_bounded
         k = min(_BATCH, n + 1 - first)
         low, high = np.zeros((k, n)), np.full((k, n), 0.5)

@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
-_FEW = 20  # with fewer than n / _FEW new columns in a round, the known ones are used up and random starts follow
-# Prices change much in the first rounds, so that long walks would be wasted.
+# With fewer than n / _FEW new columns in a round, the pool alone is nearly exhausted and random starts are tried too.
+_FEW = 20
+# Early rounds walk a short way, because prices still change much: long walks would follow prices that do not last.
 _SHORT_ROUNDS = 6
-# Random starts of a round times letters: with many letters, each start is expensive.
+# Random starts in a round, near each letter: one start per letter takes long with many letters, four suffice with few.
 _STARTS = 400
-_BARREN = 2  # rounds of random starts without new columns before a certificate, which is dear, is tried
-_CERTIFIED_SHARE = 0.9  # share of the gap to prove; rounding in the mixing program may use the rest
-_RESTS = 2  # residual columns that end a search cut short: each costs a pass over all columns, beyond the effort
-_SEARCH_SHARE = 0.7  # share of the effort or time for the search, before the bound is computed
+# Rounds of random starts without new columns before a certificate, which takes longer than a round, is tried.
+_BARREN = 2
+# Share of the gap to prove; rounding in the mixing program may use the rest.
+_CERTIFIED_SHARE = 0.9
+# Residual columns that end a search cut short: each costs a pass over all columns, beyond the effort.
+_RESTS = 2
+# Share of the effort or time for the search: without the rest, a response would have no bound to be judged by.
+_SEARCH_SHARE = 0.7
 
 
 class Search:

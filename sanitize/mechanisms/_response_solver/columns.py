@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
     Vertex = tuple[Codes, Mask]
 
-# A letter with a smaller share of a posterior counts as absent: rounding leaves as much.
+# A letter with a smaller share of a posterior counts as absent: it is what rounding leaves of 0.
 NOTHING = 1e-15
-# Weights up to this multiple of the least P(x) count as 0: rounding in a linear program leaves as much.
+# Weights up to this multiple of the least P(x) count as 0: no letter then loses more than rounding does.
 _POSITIVE = 1e-13
-_SMALL = 1e-9  # least remainder of P_X, and least probability at which a slope is evaluated: below, digits are lost
+# A smaller remainder of P_X is rounding of the other weights, and the slope of H is infinite at 0.
+_SMALL = 1e-9
 
 
 class RoundingStops(ArithmeticError):
@@ -184,7 +185,7 @@ class ColumnPool:
             matrix = sparse.csc_array(sparse.hstack([matrix, sparse.eye_array(len(self.p_x))]))
             cost = np.append(cost, penalty)
         scaled, scale = _scale_columns(matrix, self.p_x)
-        # Solve at tight tolerances and, if that fails, at the default tolerances of HiGHS.
+        # HiGHS may fail at tight tolerances on similar columns; its default tolerances then still give a mixture.
         for options in (TIGHT | {"presolve": False}, {}):
             program = linprog(
                 cost / scale, A_eq=scaled, b_eq=np.ones(len(self.p_x)), method="highs-ds", options=options

@@ -20,7 +20,8 @@ _FEASIBLE, _PIVOT = 1e-12, 1e-9
 # stops with its current bound, which is still valid.
 _REFRESH, _MAX_PIVOTS = 25, 300
 # Costs are perturbed by this much, so that similar letters do not make the method cycle. This affects only the path:
-# bounds are computed from the given costs.
+# bounds are computed from the given costs. Multiples of the golden ratio, modulo 1, are spread evenly for any number of
+# letters.
 _SPREAD = 1e-11
 # Multiples of the golden section are spread evenly between 0 and 1, so that no two costs move by the same amount.
 _GOLDEN = 0.6180339887498949

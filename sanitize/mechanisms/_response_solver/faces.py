@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import MeanBudget
     from sanitize.mechanisms._effort import Effort
 
-# Number of steps of a descent, the first and the longest step in powers of ten of a share, and shares that count as 0.
+# Steps of a descent, which grow and shrink with their success, and the first in powers of ten of a share. Twenty powers
+# of ten at most keep products of shares in a double, and a share of 1e-9 hardly changes a price.
 _STEPS, _FIRST, _LONGEST, _NOTHING = 60, 0.13, 20.0, 1e-9
-# Faces per batch, and simplices cut per batch: array operations are fast from here on, and the memory stays small.
+# Faces and simplices of a batch, whose arrays take a few megabytes.
 _FACES, _BATCH = 1 << 12, 1 << 12
-# Relative rounding of curvatures, and a lift that counts as 0.
+# Relative rounding of curvatures, and a lift that counts as 0: a price divided by it is still a double.
 _CURVED, _NO_LIFT = 1e-9, 1e-100
 
 
@@ -205,7 +206,7 @@ def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vect
             open_ = every.take(price.may_hold(every, target))
             effort.spend(len(faces) * k * n)
             while len(open_.faces) and not effort.is_used():
-                # Search depth first, so that few simplices are open at any time.
+                # Depth first, few simplices are open at any time, which bounds the memory.
                 last = open_.take(slice(-_BATCH, None))
                 halves, middles, prices = last.halves(price)
                 below = prices < target

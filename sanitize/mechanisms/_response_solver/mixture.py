@@ -38,17 +38,21 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.posterior_set import Cuts
 
-_MOST_LETTERS = 64  # with more letters, there are too many vertices to list
-# Default effort, in entries of linear programs: about half a minute.
+# With more letters, there are too many vertices to list.
+_MOST_LETTERS = 64
+# Default effort, in entries of linear programs: about half a minute. Entries and not seconds, so that a design is the
+# same on every machine.
 RESPONSE_EFFORT = 400_000_000
-# Additional share of the effort for tighter and again for looser budgets; factors of these budgets, and the least nats
-# to which bounds are raised before they are loosened.
+# Additional share of the effort for tighter and again for looser budgets, which seldom are needed.
 _NEARBY_SHARE = 0.2
+# Factors of these budgets. Where rounding stops a search, a budget slightly tighter, or 0 as a last resort, may be
+# solved; looser budgets only give bounds, which get weaker quickly. A budget below 1e-6 nats is raised to it before it
+# is loosened, because a multiple of nearly 0 would stop as well.
 _TIGHTER, _LOOSER, _LEAST = (1.0, 0.5, 0.1, 0.01, 0.0), (2.0, 10.0, 100.0), 1e-6
 # Nats that rounding may leave open, nats that repairs may cost, and the excess, relative to the largest lift, from
-# which a lift counts as beyond a cut.
+# which a lift counts as beyond a cut: the first is what a linear program may miss its constraints by.
 _ROUNDING, _REPAIRED, _BESIDE = 1e-10, 1e-6, 1e-9
-# Share of a time limit for the groups of letters with which a search begins; the search itself improves on any start.
+# Share of a time limit for the groups of letters with which a search begins; the search itself needs the rest.
 _SEEDS = 0.1
 
 
@@ -264,7 +268,7 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
             chosen, mixture, bound, n_vertices = listing
             bound += float(product(symbol_entropies, prior))
             return place(chosen.T, mixture.weights, loss.entropies(chosen), bound, Status.OPTIMAL, n_vertices)
-    # P_X restricted to each safe set, shape (k, n), for the given sets or the groups of subset merging.
+    # P_X restricted to a safe set is a posterior within the budget, so a search can begin with the sets of a merging.
     if not atoms:
         share, seconds = effort.limit / RESPONSE_EFFORT, _SEEDS * effort.seconds
         atoms = seed_groups(joint, budget, share, seconds) if side is None else [letters]

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 # Columns are designed this far inside the budget, so that rounding cannot push a released symbol beyond it.
 _MARGIN = 2e-13
-# Rounding of a vertex after many pivots, and of bounds that are computed from equal budgets in two ways.
-_NEAR = 1e-11
-_SAME = 1e-11
+# Rounding that a vertex may have outside its bounds; and relative rounding of bounds that are computed in two ways.
+_NEAR, _SAME = 1e-11, 1e-11
 # A budget below this many nats, on either side, is treated as an equality that allows only the lifts of P_X. Its
 # polytope is so thin that rounding would decide, and it could keep only little more, of the order of the budget.
 EQUALITY = 3e-7
-# Units of effort that every program takes, and entries of an inverse that count as one unit.
+# Units of effort are entries of a program. Each program takes 2,000 in addition, for its calls, and 400 multiplications
+# for an inverse take as long as one unit.
 _OVERHEAD, _INVERSE = 2000, 400
-# From the slack basis, each _ROWS rows count as one more program. Largest number of programs per batch.
+# From the slack basis, more rows need more pivots, so each _ROWS rows count as one more program. A batch of 256
+# programs outweighs the calls.
 _ROWS, _BATCH = 12, 256
 
 

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
-# Largest number of secrets for listing all subsets; margin by which columns lie inside the set and bounds outside it.
+# Cuts of an l1-budget are 2^|S|, so they are listed for few secrets. Columns lie inside the set, and bounds outside it,
+# by the margin, so that rounding breaks neither.
 _MOST_SECRETS, _MARGIN = 6, 1e-12
 # A lift that counts as 0; its squared inverse is still a double.
 _NO_LIFT = 1e-75
-# Up to this order, powers of lifts down to _NO_LIFT do not overflow.
+# Up to this order, powers do not overflow, and the largest entry need not be taken out.
 _SQUARE = 2
-# After so many halvings, doubles between 0 and 1 hardly get closer.
+# Halvings of a segment, after which its point is on the border up to the last digits of a double.
 _HALVINGS = 50
 
 

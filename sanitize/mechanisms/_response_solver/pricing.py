@@ -16,15 +16,21 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._response_solver.columns import ColumnPool, Mixture
     from sanitize.mechanisms._response_solver.polytope import Polytope
 
-# Each linear program from one start gains less than the one before.
+# Programs from one point, each from the vertex of the one before; points that no longer improve leave earlier.
 _LINEAR_STEPS = 8
-# Edges of a walk: early prices change too soon for more, and later hardly any walk is longer.
+# Steps of a walk over vertices: a few while prices still change much, and then as many as reach a local optimum.
 SHORT_WALK, LONG_WALK = 4, 40
-_FLOORS = 3.5, 11.5  # -log of the least entries of v at which the entropy is linearised
-_STALLED = 1e-10  # smaller gains may be rounding errors of the entropies
-_FIRST_SHARE = 0.3  # share of the effort for the first vertices; the others are found faster by prices
-_WALK_CELLS = 1 << 18  # entries of the matrices of one batch of walks, which stay in the cache
-_TINY = 1e-11  # smaller changes may be rounding errors of a pivot
+# -log of the least entry of v at which the entropy is linearised, drawn between these ends: a high floor leads to
+# spread columns, a low one to columns of few letters, and a mixture needs both.
+_FLOORS = 3.5, 11.5
+# A fall of the price by less is rounding.
+_STALLED = 1e-10
+# Share of the effort for the first vertices, of which a large alphabet has too many.
+_FIRST_SHARE = 0.3
+# Entries of the matrices of one batch of walks, which stay in the cache.
+_WALK_CELLS = 1 << 18
+# Falls of a price, and changes of a variable, that count as rounding.
+_TINY = 1e-11
 
 
 @dataclass(eq=False)

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._response_solver.posterior_set import Cuts
     from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
 
-# Largest number of corrections of weights, errors that need none, share of the squared slope at which a correction is
-# exact, and steps per weight.
+# Corrections of weights, each of which leaves little of the error, are not needed below some roundings. Conjugate
+# gradients take at most about four steps per weight until the squared slope is rounding.
 _CORRECTIONS, _BALANCED, _EXACT, _GRADIENTS = 4, 1e-14, 1e-30, 4
-# Share of P_X that is mixed into a symbol over its budget: first as much as rounding, then more by this factor, and a
-# symbol that needs more than the largest share is merged; part of itself that a symbol may lend to all others.
+# A lent share begins at the size of rounding and grows fourfold until the symbol is within the budget; above a
+# thousandth the repair would cost more than rounding, and the symbol is merged. No giver lends more than half, so that
+# none is used up.
 _LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
 
 
@@ -153,7 +154,7 @@ def _lend(
             left = budget.lift_excess((lifts[:, [y]] + part * lifts[:, options]) / (1 + part), released.p_s)
         else:
             left = worst[options]
-        # A symbol that is too rare would be used up.
+        # A rare giver would be used up, and the repair would end with its own symbol over the budget.
         rarity = np.where(part * p_y[y] > _LARGEST_SHARE * p_y[options], np.inf, 0.0)
         giver[k] = options[np.argmin(left + rarity)]
         lent[k] = min(part * p_y[y] / p_y[giver[k]], _LARGEST_SHARE)

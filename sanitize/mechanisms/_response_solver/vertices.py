@@ -15,7 +15,8 @@ from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve
 _MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
 # A vertex is on a cut below the first and clear of it above the second; in between, rounding would decide.
 _ON, _CLEAR = 1e-13, 1e-10
-# Weights up to _POSITIVE times P(x) count as 0; the mixture equals P_X up to _EXACT times P(x).
+# Weights up to _POSITIVE times P(x) are rounding of 0. A mixture that misses P_X by more than _EXACT times P(x) is left
+# to the search.
 _POSITIVE, _EXACT = 1e-13, 1e-12
 
 
@@ -85,7 +86,7 @@ def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _M
     left = np.flatnonzero(cuts.min(axis=1) < 0)
     cuts = cuts[left] / np.abs(cuts[left]).max(axis=1, keepdims=True)
     k = len(cuts)
-    # Each row is a vertex, followed by its value under each cut.
+    # A point on an edge takes all values from its ends alike, so a vertex is followed by its value under each cut.
     rows = np.concatenate([np.eye(n), cuts.T], axis=1)
     on_facet = np.zeros((n, n + k), np.float32)
     on_facet[:, :n] = 1 - np.eye(n)
@@ -146,12 +147,12 @@ def best_mixture(points: Vector, cost: Vector, p_x: Vector) -> Mixture | None:
     """
     n, k = len(p_x), len(points)
     every, costs = np.concatenate([points, np.eye(n)]), np.append(cost, np.zeros(n))
-    # Columns are scaled to a largest entry of 1.
+    # Rare letters make columns of very different size, so columns are scaled to a largest entry of 1.
     scale = (every / p_x).max(axis=1)
     matrix, upper = (every / p_x / scale[:, None]).T, np.append(scale[:k], np.zeros(n))
     program = LinearBatch(matrix, np.ones(n), np.zeros((1, n + k)), upper[None], (costs / scale)[None])
     basis = solve_batch(program, (k + np.arange(n))[None]).basis[0]
-    # The mixture is solved afresh from the last basis and refined once.
+    # Updates of the inverse have lost digits, so the weights are solved afresh from the last basis and refined once.
     columns = every[basis]
     (inverse,), is_regular = basis_inverses(every.T, basis[None])
     weights = product(inverse, p_x)

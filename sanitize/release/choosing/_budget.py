@@ -57,7 +57,8 @@ class _Trials:
     measure: Callable[[JointDistribution], float]
     least_utility: float
     most_leakage: float
-    # Whether the tightest budget is sought, and not the most useful one.
+    # The suggestion answers one of two questions: the tightest budget with enough utility, or the most useful one with
+    # little enough leakage.
     seeks_tightest: bool
     tried: dict[float, Suggestion] = field(default_factory=dict)
 
@@ -81,7 +82,7 @@ class _Trials:
         largest budget is doubled while more information may be kept and the sought budget may be larger.
         """
         fulfilled = [self.fulfils(eps) for eps in grid]
-        # How often the largest budget is doubled if a mechanism needs more than the log-lifts of the distribution.
+        # A mechanism may need more than the log-lifts of the distribution; six doublings reach 64 times the largest.
         for _ in range(6):
             if fulfilled[-1] is self.seeks_tightest or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
                 break
@@ -91,7 +92,7 @@ class _Trials:
 
     def halve(self, fails: float, holds: float) -> None:
         """Try budgets between one that fails the target and one that meets it, by bisection."""
-        # Halvings of the interval around the answer: a millionth of the distance between two points of the grid.
+        # Twenty halvings find the answer to a millionth of the distance between two points of the grid.
         for _ in range(20):
             middle = (fails + holds) / 2
             if middle in (fails, holds):
@@ -203,7 +204,8 @@ def suggest_budget(
         first = fulfilled.index(True)
         intervals = [(grid[first - 1], grid[first])] if first else []
     else:
-        # Only the most useful intervals in which the leakage crosses the limit are searched.
+        # Leakage may cross the limit several times; each search takes twenty designs, so the four most useful are
+        # enough.
         ends = zip(grid[1:], grid, fulfilled[1:], fulfilled, strict=False)
         intervals = [(high, low) for high, low, is_high_met, is_low_met in ends if is_low_met and not is_high_met]
         intervals = sorted(intervals, key=lambda interval: -trials.utility(interval[0]))[:4]
@@ -224,6 +226,6 @@ def _grid(joint: JointDistribution, n_points: int) -> list[float]:
         return [0.0]
     n = n_points // 2
     spread = np.unique(np.linspace(0, len(critical) - 1, n).round().astype(int))  # includes both ends
-    # The smallest positive budget of the grid, as a share of the largest.
+    # A thousandth of the largest budget keeps next to nothing, so the grid begins there.
     points = [*critical[spread], *np.geomspace(1e-3 * last, last, n_points - n - 1), 0.0]
     return sorted({float(eps) for eps in points})

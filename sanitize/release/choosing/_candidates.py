@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from sanitize.core.channel import Channel
 
-# Measure of the rows whose combination of values may be released; a report without it covers all rows.
+# A summary names this measure: the share of rows whose combination of values may be released. A report without it
+# covers all rows.
 PRINTED = "printed_rows"
 
 
@@ -62,7 +63,8 @@ class Kind:
     is_response: bool = False
 
 
-# Mechanisms to compare, the simplest first.
+# Mechanisms to compare, the simplest first, because a simpler one wins a tie. Up to the given number of symbols, each
+# ends within about half a minute; below 33 symbols, subset random response is optimal random response.
 KINDS = (
     Kind("watchdog", watchdog, 20_000),
     Kind("subset merging", subset_merging, 1 << 31),
@@ -338,7 +340,8 @@ def compare(
     results = []
     for kind in kinds_for(len(joint.public), budget):
         channel = kind.function(joint, budget, **({} if kind.function is watchdog else {"effort": effort}))
-        # Measured with the public symbol written for each released one, by which a random response loses some utility.
+        # A release writes a public symbol for each released one, by which a random response loses some utility, so this
+        # is what is measured.
         printed = channel.then(channel.reversed(joint.p_x))
         facts = ReleaseFacts(mechanism=kind.name)
         report = LeakageReport.measure(joint, printed.with_optimality(channel.optimality), budget, facts=facts)

@@ -36,21 +36,28 @@ from sanitize.release.classes._numbers import (
 from sanitize.tables.columns import ArrowColumn, as_arrow, cast_values, factorize, look_up
 from sanitize.tables.ordered import is_ordered
 
+# Written for text values that are too rare; brackets, because no table is likely to contain such a value.
 OTHER = "(other)"
-MISSING, BETWEEN = -1, -2  # codes in place of a value's position
+# Codes in place of a value's position, which is never negative.
+MISSING, BETWEEN = -1, -2
 # A column of up to this many values writes all of them as themselves; up to twice as many, only locally frequent ones.
+# The passage is smooth, so that one more value cannot change how all others are written.
 _LISTED = 64
-# Largest number of groups from declared edges; if there are more bins, several bins share a group.
+# Largest number of groups from declared edges, below the 127 that a model takes; if there are more bins, several bins
+# share a group.
 _DECLARED = 100
-# Bins of a number that are written for each group of the model: more would hold too few rows to tell their counts.
+# Bins of a number that are written for each group of the model: a group is often a tenth of the rows, within which the
+# place also matters.
 _FINER = 3
-# Rows among which the key draws the place of each edge: one more row moves the edge with probability one in this many.
+# Rows among which the key draws the place of each edge: one more row moves the edge with probability one in this many,
+# so that the outer edges do not reveal a largest value.
 _SPREAD = 20
-# Shares drawn for one column. Each use has its own share, so that no two edges move together: both ends, two thresholds
-# for frequent values, the unit, the threshold for sparse numbers, and the cuts in between.
+# Shares drawn for one column. The ends, two thresholds for frequent values, the unit and the threshold for sparse
+# numbers have a share each, so that they do not move together; the cuts in between have the others.
 N_SHARES = 128
 _LOWEST, _HIGHEST, _OFTEN, _HEAVY, _UNIT, _SPARSE, _CUTS = range(7)
-# A gap next to a frequent value is wider than the range of the numbers beyond it by this factor.
+# A gap next to a frequent value is wider than the range of the numbers beyond it by this factor; smaller gaps occur by
+# chance.
 _FAR = 4
 
 
@@ -293,7 +300,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         if self.is_ordered and len(self.edges):
             numbers, edges = _same_scale(values, self.values.type), self.edges.to_numpy()
             rest, is_listed = self._rest[self.find_bins(values)], look_up(values, self.values) >= 0
-            # Codes, and rare numbers with few values, are replaced by another value of their group, or as missing.
+            # A code between two edges would be no code of the table, so a rare one is replaced and not drawn.
             is_drawn = (self.places[rest] == BETWEEN) & (self.weights[rest] > 0)
             is_outside = ~is_listed & ((numbers < edges[0]) | (numbers > edges[-1])) & is_drawn
             other = np.where(is_listed, rows - threshold_counts(rows), rows)[~is_drawn]

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Ranges over which a value passes from leaving a column free to determining it: exceptions expected by chance, observed
-# exceptions as a share of them, and the share of all rows that would break the rule by chance alone.
+# exceptions as a share of them, and the share of all rows that would break the rule by chance alone. Ranges and no
+# thresholds, so that one row never switches a rule.
 _EXPECTED, _LEFT, _GAIN = (3.0, 9.0), (0.3, 0.1), (0.01, 0.03)
 # Rows of the sample on which most pairs are ruled out, least information in nats between the columns of other pairs,
-# and number of determiners to try, which bounds the time in wide tables.
+# and number of determiners to try: all pairs of a wide table on all rows would take most of a fit.
 _FIRST_LOOK, _SHARED, _MOST_TRIED = 1000, 0.005, 12
 # Codes in place of an outcome: draw as if there were no rule, or do so without missing values.
 FREE, PRESENT = -1, -2

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from sanitize._util.checks import Codes, Vector
     from sanitize.tables.columns import ArrowColumn
 
-# Rows from which dependences between columns are learned: enough to see exceptions.
+# Dependences between columns that matter show in this many rows; counting pairs on all rows would take most of a fit.
 _RULE_ROWS = 20_000
-# Most earlier columns that a column is drawn given, and about how many pairs there are in total in a wide table.
+# Most earlier columns that a column is drawn given, and about how many pairs there are in total in a wide table: each
+# pair takes a regression, and further columns add little.
 _MOST_GIVEN, _PAIRS_GIVEN = 16, 240
-# Columns of the row itself on which each summary of other rows also depends; more would leave no rows for each.
+# Columns of the row itself on which each summary of other rows also depends, because summaries share most with one
+# another and would leave no place for them.
 _OWN_GIVEN = 8
 
 

@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from sanitize._util.checks import Codes, Vector
 
-# Number of steps into which each unit of a logarithm to base two is divided: a step is .07 %, far less than chance.
+# Steps into which each unit of a logarithm to base two is divided: a weight is then rounded by at most 0.04 %.
 STEPS = 1 << 10
-# Sum of the memberships of a row: whole numbers, so that every processor adds up the same.
+# Sum of the memberships of a row, so that 16 random bits draw a class with exactly these chances.
 UNIT = 1 << 16
-# Bits of the largest weight of a distribution to draw from: sums of a group stay below
-# 2^31, as draws from 32-bit words need.
+# Bits of the largest weight of a distribution to draw from: 127 weights, the most of a column, sum to less than 31
+# bits.
 _BITS = 24
-# Least logarithm: its power counts as 0, as it is lost in any sum of 64-bit numbers.
+# Least logarithm: 24 bits shifted by 64 leave nothing, so that its power counts as 0.
 LEAST_LOG = -64 * STEPS
-_HALF = np.uint64(32)  # a 64-bit word gives two draws
+# The product of a 32-bit word and a total of 31 bits, divided by 2**32, is uniform below the total.
+_HALF = np.uint64(32)
 
 
 def _powers() -> NDArray[np.int64]:

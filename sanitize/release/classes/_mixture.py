@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Prior: rows with the margin of each column that every class starts with, and rows added to each class size, so that a
-# class of a single row cannot repeat that row.
+# Prior: rows with the margin of each column that every class starts with, and rows added to each class size. Without
+# it, a class would rule out values that none of its rows has.
 _PRIOR, _CLASS_PRIOR = 2.0, 0.5
-# Most rounds, and the gain in likelihood, in nats per row, below which the likelihood has settled.
+# Most rounds, and the gain in likelihood, in nats per row, below which the likelihood has settled: later rounds change
+# less than a fit of other rows would.
 _ROUNDS, _SETTLED = 60, 5e-4
 # Rounds after which only the best start is continued: they suffice to recognize it.
 _TRIAL = 8
 # Columns of many groups would determine the classes alone, so log-chances are divided by this power of the entropy of
-# their column. The second number is the least entropy, in nats, to divide by.
-# A certified channel distinguishes few classes: they serve more columns if all count more evenly. Without a certificate
-# columns of many groups lose more by it than others gain.
+# their column. A certified channel distinguishes few classes: they serve more columns if all count more evenly. Without
+# a certificate columns of many groups lose more by it than others gain. Entropies below 0.05 nats count as that, or a
+# nearly constant column would outweigh all others.
 _EVEN, _CERTIFIED_EVEN, _LEAST_ENTROPY = 0.35, 0.7, 0.05
 # Logarithms are rounded to this step, so that the last digits of sums decide nothing.
 _GRID = 2.0**20

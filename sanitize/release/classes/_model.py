@@ -40,21 +40,25 @@ if TYPE_CHECKING:
 
     from sanitize._util.sampling.noise import RandomWords
 
-# Lanes of the random source: for starts, for classes, and for the values written in each column.
+# Lanes of the random source: for starts, for classes, and for the values written in each column. They lie above those
+# of channels and bins, so that no random word is used twice.
 _LANE = 1 << 21
 _START_LANE, _CLASS_LANE, _COLUMN_LANE = _LANE, _LANE + 1, _LANE + 16
-_LANES = 4  # for each column
+# A column draws its outcome, its value, its rule and the shift of its net.
+_LANES = 4
 # Classes are drawn from P(class | row) to this power, scaled: a class then reveals more of its row.
 _SHARPNESS = 2
 # Information, in nats, that a kept column is taken to share with any other, so that its effect is hardly shrunk.
 _KEPT = 1.0
 # Weight of a kept column in determining the classes: above 1, because it stays next to each generated row.
 _KEPT_IMPORTANCE = 3.0
-# Rows processed together: their memberships of all classes stay in the cache.
+# Rows processed together, whose arrays stay in the cache.
 _BLOCK = 1 << 14
-# Points of a net, which is the number of rows whose random words are spread evenly.
+# Points of a net, which is the number of rows whose random words are spread evenly: the points stay in memory, with 4
+# bytes for each row and column.
 _NET = 1 << 16
-# Rows from which columns, and classes, are learned; they are drawn by position.
+# Rows from which columns, and classes, are learned: more rows would not improve them. They are drawn by position,
+# because no value may decide which rows are learned from.
 _COLUMN_ROWS, _CLASS_ROWS = 200_000, 16_000
 # A word of 64 bits serves two draws: one uses the lower half, one the upper half.
 _LOW, _HALF = np.uint64((1 << 32) - 1), np.uint64(32)

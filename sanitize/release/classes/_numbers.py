@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 from sanitize._util.checks import Mask, Vector
 from sanitize.tables.columns import ArrowColumn, cast_values, hashable_storage, value_type
 
-# Least number of rows that share a value that may be written, as for combinations of columns (`min_count`).
+# Least number of rows that share a value that may be written: fewer rows could be traced to people.
 LEAST_ROWS = 10
 # One row changes the square root of the counted rows by 1 / sqrt(_FADE); chance varies that of a count by about 1/2.
 _FADE = 8.0
 # Beyond this limit, the difference of two numbers may overflow a double.
 _LARGEST = 2.0**1022
+# Dates are counted in the unit of their type.
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-# Calendar units in seconds.
+# Days, hours, minutes and seconds: times are rounded as people write them, and not to powers of ten of a second.
 _SPANS = (86_400, 3_600, 60, 1)
 # Powers of ten that numbers may be rounded to, the coarsest first: doubles have some 17 digits.
 _DECIMALS = tuple(Fraction(10) ** digits for digits in range(18, -10, -1))
-# Unit of real numbers, which are drawn as any number between two edges.
+# Stands for no unit: real numbers are drawn as any number between two edges.
 REAL = Fraction(0)
 
 

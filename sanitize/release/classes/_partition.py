@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.release.classes._column import ClassColumn
 
-_LANE = (1 << 21) + 8  # in addition to the lanes of the model
+# Lane of the random source between those of the model for classes and for columns, so that no random word is used
+# twice.
+_LANE = (1 << 21) + 8
 
 
 class ClassPartition(Declared, frozen=True, eq=False, dict=True):
@@ -179,7 +181,8 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         )
 
 
-# No figure on membership is given below this many rows, or from this share of right guesses on.
+# Below this many rows a model hides nobody, and from this share of right guesses on it hides people badly: a sentence
+# says so in place of a figure that would look like a guarantee.
 MODELLED_ROWS, _MOST_TOLD = 1000, 0.8
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from sanitize._util.checks import Vector
 
-# Least information, in nats, that one number is taken to carry about another within groups; less is mostly chance.
+# Least information, in nats, that one number is taken to carry about another within groups; the prior is divided by it.
 _FAINT = 1e-4
 
 

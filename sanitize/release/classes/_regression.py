@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
-# How much less a linear, and a quadratic, trend along ordered groups is shrunk than a difference of two groups.
+# How much less a linear, and a quadratic, trend along ordered groups is shrunk than a difference of two groups: numbers
+# often follow one another, and seldom in a single group.
 _TRENDS = (10.0, 3.0)
-# Weight of the constant, which is hardly shrunk.
+# Weight of the constant, which is hardly shrunk, because a shrunk constant would change the frequencies of a column.
 _CONSTANT = 30.0
 # Least information, in nats, from which shrinkage is computed: the less two columns share, the more effects shrink.
 _FAINT = 0.01

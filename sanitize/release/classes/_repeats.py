@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     from sanitize._util.checks import Codes
 
-# Columns distinguish people if two rows of a value agree on them no more often than this, in a sample of the rows.
+# Columns distinguish people if two rows of a value agree on them no more often than this, in a sample of the rows: then
+# ten rows that agree are hardly ten people.
 _SELDOM, _SAMPLED = 1 / 400, 20_000
-# Number of columns to examine, those with the most values; values with more rows than this are not one person's.
+# Number of columns to examine, those with the most values, and their pairs; values with more rows than this are not one
+# person's.
 _FINEST, _MOST_ROWS = 6, 1000
 # Codes per row up to which counting is faster than sorting.
 _PLACES = 32

@@ -68,12 +68,13 @@ Rule = Literal["optimal-random-response", "subset-random-response", "subset-merg
 
 # Rows of files on which classes are fitted: more rows would not improve them.
 MOST_SAMPLED = 200_000
-# Share of the rows on which classes are fitted if the other rows certify the channel.
+# Share of the rows on which classes are fitted if the other rows certify the channel, which needs more rows.
 FIT_SHARE = 0.3
 # Most levels of all columns together in the value that the response keeps; each level is a row of its linear programs.
 # Entries of programs to solve: more gain little, because a response for many columns is rarely proved optimal.
 _TARGET_LEVELS, _EFFORT = 48, 5e7
-# Most levels when classes are compared, and share of the whole table's frequencies in those of a class.
+# Most levels when classes are compared, of which a comparison takes more than a response. A hundredth of the whole
+# table's frequencies is mixed into those of a class, or a value that a class lacks would rule it out.
 _COMPARED_LEVELS, _SMOOTHED = 256, 0.01
 # Fewest fitted rows of a class, so that a class describes many rows.
 LEAST_ROWS = 10

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from sanitize.release.layout import Columns
     from sanitize.tables.columns import ArrowColumn
 
-# Number of cells of a useful certified response, for which a report states the rows needed if there are too few.
+# With fewer cells, a certified response hardly distinguishes rows, so a report states the rows needed for this number.
 FEWEST_CELLS = 8
 # Generated rows for measuring relations, rows of the table to compare with, and groups of values in the comparison:
-# with these, chance moves Cramér's V by a few hundredths at most.
+# with them, the figure of a relation is known to about 0.01, and pairs of groups have rows enough.
 _GENERATED, _COMPARED, _GROUPS = 10_000, 50_000, 8
 
 

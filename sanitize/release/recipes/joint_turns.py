@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from sanitize.core.joint import ContingencyTable
     from sanitize.release.fit import Recipe
 
-# Most cells of P(s, released symbols, x) from which a part is designed: half a gigabyte.
+# Most cells of P(s, released symbols, x) from which a part is designed: half a gigabyte, which most machines can spare.
 _PART_CELLS = 1 << 26
 # Further ladders with random weights, given by their numbers of steps. They run if a part keeps nothing because
 # separating its first two symbols no longer fits the budget at its turn.
 _BLURRED_LADDERS = (4, 3, 6, 2, 4, 3, 6, 2)
-_TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000  # effort per turn, in sets of symbols examined, if the part sets none
+# Effort per turn, in sets of symbols examined, if the part sets none. Later turns change the early ones, so only the
+# last are worth a long search.
+_TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000
 
 
 def sum_columns(cells: NDArray[Any], places: NDArray[Any], n: int) -> NDArray[Any]:
@@ -183,7 +185,7 @@ def design_in_turns(
                 show(f"step {step} of {n_steps}, mean share {state.mean(parts):.3f}")
             return state
 
-        # Steps of the ladders: with many, no part can use the whole budget at once; with few, each step is used better.
+        # With many steps, no part can use the whole budget at once; with few, each step is used better.
         states = [climb(parts, steps) for steps in (4, 2, 1)]
         state = max(states, key=lambda state: round(state.mean(parts), 9))
         if state.n_useful < len(parts):

@@ -33,20 +33,23 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import NoiseKey
     from sanitize.core.alphabet import Alphabet
 
-# Shares of the privacy level for counts of levels, choices of edges, and counts of pairs.
+# Shares of the privacy level for counts of levels, choices of edges, and counts of pairs. Pairs have the smallest
+# counts and need most; a choice only has to find strong edges.
 _LEVELS, _CHOICE, _PAIRS = Fraction(2, 5), Fraction(1, 10), Fraction(1, 2)
-# Approximate sum of the whole-number chances of all levels given a level of the parent.
+# Approximate sum of the whole-number chances of all levels given a level of the parent. Rounded shares add less than
+# the sum itself, so that totals stay below the 31 bits of `draw_listed`.
 WHOLE = 1 << 26
-_HALF = np.uint64(32)  # a 64-bit word gives two draws
-# Counts below this many standard deviations of the noise are treated as small counts, and averaged: noise alone hardly
-# ever reaches it.
+# A draw uses the upper 32 of 64 bits.
+_HALF = np.uint64(32)
+# Counts below this many standard deviations of the noise may be nothing but noise; they are averaged.
 _CLEAR = 3.0
-# Number and size of the steps of mirror descent, and rounds of fitting both margins in each step.
+# Number and size of the steps of mirror descent, and rounds of fitting both margins in each step: up to some ten
+# thousand rows, the pairs then miss the true ones by less than the noise does.
 _STEPS, _SIZE, _ROUNDS = 300, 4.0, 2
-# Keeps quotients and logarithms finite; far less than a row.
+# Replaces divisors and chances of 0, which a logarithm cannot take.
 _LEAST = 1e-12
-# Most levels of a column that are written as single groups, number of groups if there are more, and a number of rows
-# that passes every threshold.
+# Most levels of a column that are written as single groups, below the 127 groups of a model; number of groups if there
+# are more; and a number of rows that passes every threshold, because the counts have noise already.
 _OWN, _PARTS, _MANY = 100, 25, 1000
 
 

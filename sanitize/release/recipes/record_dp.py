@@ -38,11 +38,12 @@ if TYPE_CHECKING:
 
 # Share of the rows from which everything is learned; the others certify: neither side has too few for its noise.
 RECORD_SHARE = 0.5
-# Shares of ε that the counts of (secret, cell), and the counts that find undeclared values, take from the model.
+# Shares of ε that the counts of (secret, cell), and the counts that find undeclared values, take from the model. The
+# former are few and large; a value that is found needs many rows anyway.
 _CELLS, _VALUES = Fraction(3, 20), Fraction(1, 5)
 # In nats: at smaller levels, the noise drowns any table.
 _LEAST = 1e-6
-# Denominator of the rate of a choice, which is a fraction: rounding down costs less than a billionth of ε.
+# Denominator of the rate of a choice: exact draws need a fraction, which is rounded down by at most a billionth.
 _FINE = 1 << 30
 
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
 
 
-# Largest standard deviation of the noise, in rows: more leaves nothing to certify.
+# Largest standard deviation of the noise, in rows: more leaves nothing to certify. Levels are multiples of the least.
 _LARGEST_SIGMA, _LEAST_SIGMA = 1e3, 1 / 64
-# The look at the order of rows uses one part of this many parts of ε.
+# The look at the order of rows uses one part of this many parts of ε, because it only compares blocks of many rows.
 ORDER_PART = 4
 
 
@@ -149,7 +149,7 @@ def _noise(eps: float, delta: float, n_secrets: int) -> CountNoise:
     from sanitize.core.moved_counts import moved_count_delta, moved_count_sigma
 
     geometric = CountNoise.geometric(Fraction(eps), n_secrets)
-    # Standard deviation of the Gaussian noise that would be as large on a count.
+    # Gaussian noise is used if it is smaller: this is the standard deviation at which both are as large on a count.
     sigma = (geometric.variance / (1 - 1 / n_secrets)) ** 0.5
     if sigma > _LEAST_SIGMA and moved_count_delta(eps, min(sigma, _LARGEST_SIGMA)) <= delta:
         return CountNoise(Gaussian(Fraction(moved_count_sigma(eps, delta))), n_secrets)

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from sanitize.release.release import FittedRelease
     from sanitize.tables.files.source import Source
 
+# Stands in the file, because whoever opens it may not know the documentation.
 _WARNING = (
     "Anyone who has this can undo the noise of the release. Keep it with the raw table, never next to the release."
 )
+# A receipt would promise what it cannot keep, so the error gives the reason.
 _NO_SECRET_DP = (
     "verify cannot draw this release again, because the noise of the fit is not stored; release without a receipt"
 )

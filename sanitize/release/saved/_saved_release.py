@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from sanitize.release.saved._form import Output
     from sanitize.report import Audience, LeakageReport
 
+# A saved release was certified on the rows of its fit, so no report on new rows may claim more than this.
 _HOLDS = "HOLDS FOR THE DISTRIBUTION OF THE FIT"
+# Every figure of such a report holds under this distribution, and says so.
 DISTRIBUTION = "the distribution of the rows that the channel was fitted on"
 
 

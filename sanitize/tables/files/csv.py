@@ -39,11 +39,13 @@ from sanitize.tables.files.spelling import ISO, Spelling
 from sanitize.tables.files.streams import Spool
 from sanitize.tables.files.unpack import open_unpacked
 
+# Endings of the compressions that `open_unpacked` knows.
 _PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
 # Only these files of a folder are read, because it may contain other text files.
 CSV_SUFFIXES = tuple(kind + packed for kind in (".csv", ".tsv") for packed in _PACKED)
+# A single file of these names is read too, because its owner has named it.
 TEXT_SUFFIXES = (*(kind + packed for kind in (".txt", ".dat") for packed in _PACKED), ".zip")
-# Rows are parsed in blocks of this size, into which a row must fit.
+# Rows are parsed in blocks of this size, into which a row must fit: few blocks per file, and several in memory.
 BLOCK_BYTES = 1 << 23
 
 
@@ -249,7 +251,7 @@ class CsvSource(Source):
                 reader = pa.csv.open_csv(
                     pa.PythonFile(raw.lend(), mode="r"),
                     read_options=pa.csv.ReadOptions(column_names=names, block_size=BLOCK_BYTES),
-                    # A blank line is a row only if rows have a single field.
+                    # With a single field, a blank line is a row with a missing value; otherwise it is no row.
                     parse_options=pa.csv.ParseOptions(
                         delimiter=raw.delimiter[0], newlines_in_values=True, ignore_empty_lines=len(names) > 1
                     ),

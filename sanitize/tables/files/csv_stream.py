@@ -21,16 +21,19 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-# A file without line ends would otherwise be read into memory in search of its header.
+# A header is read before anything is known about a stream, which may be no table: 4 MiB hold the names of 100,000
+# columns.
 HEADER_BYTES = 1 << 22
-# Bytes, and rows, from which the delimiter and the presence of a header are inferred: a stream is read only once, so
-# they are held.
+# Bytes, and rows, from which the delimiter and the presence of a header are inferred; a hundred rows show both.
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
+# Signs in the order of their use, which decides between several that would fit.
 _DELIMITERS = (",", ";", "\t", "|")
+# Numbers, dates and times, which are no names of columns; names such as "inf" are rarer than the value.
 _LIKE_NUMBER = re.compile(
     r"[-+\u2212]?[\d.,:/'\u2019\sT-]*\d[\d.,:/'\u2019\sTZ-]*([eE][-+]?\d+)?|[-+]?inf|"
     r"\d{1,2}[- ]?[A-Za-z]{3}[- ]?\d{2,4}"
 )
+# Marks of a missing value say nothing about a column.
 _LIKE_MARK = re.compile(r"(?i)|[-.?*]{1,4}|n\.?/?a\.?|nan|null|none|missing|unknown")
 
 
@@ -186,7 +189,7 @@ def detect_delimiter(text: str) -> str:
         if all(re.fullmatch(r"\s*[-+]?[\d.\s]*,\d+\s*", field) for field in commas):  # all are between digits
             return alternatives[0]
     fields = [field for row in samples.get(delimiter, ()) for field in row[1:]]
-    # If every field but the first begins with a blank, the blank is part of the delimiter.
+    # Some programs write a blank after each delimiter; as part of the fields, it would be part of values and names.
     blank = bool(fields) and all(row.startswith(" ") and row.strip() for row in fields)
     return f"{delimiter} " if blank and delimiter != "\t" else delimiter
 

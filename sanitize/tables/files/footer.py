@@ -29,10 +29,12 @@ from sanitize.errors import SourceError
 
 Fields = dict[int, Any]
 
-# Exceptions that reading damaged bytes may raise.
+# Exceptions that reading damaged bytes may raise: any byte may be wrong, so each check would need its own error
+# otherwise.
 DAMAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, OSError, struct.error)
-# Most values of a footer: an empty structure takes one byte of a file and 64 bytes of memory.
+# Most values of a footer: an empty structure takes one byte of a file and 64 bytes of memory, so these take a gigabyte.
 MOST_VALUES = 1 << 24
+# Types of the compact protocol of Thrift, by their numbers.
 _TRUE, _FALSE, _BYTE, _INT16, _INT32, _INT64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
 
 
@@ -126,9 +128,12 @@ class Thrift:
         raise ValueError("a value has an unknown type")
 
 
+# Arrow's parser recurses over nested columns, and a deep schema would exhaust the stack of the process.
 _DEEPEST_SCHEMA = 100
-_TAIL_BYTES = 8  # the length of the footer, and the magic number
-REMEMBERED_BYTES = 1 << 25  # footers are cached, because a file is opened more than once
+# A file ends with the length of the footer and the magic number, of four bytes each.
+_TAIL_BYTES = 8
+# Footers are cached, because a file is opened more than once; larger ones would take too much memory.
+REMEMBERED_BYTES = 1 << 25
 # A column that decompresses to more bytes than this, from less than a thousandth of them, is a decompression bomb.
 _BOMB_BYTES = 1 << 28
 _BOMB_RATIO = 1000
@@ -138,9 +143,11 @@ _ROWS_A_BYTE = 10_000
 # The owner of a file that only looks like a bomb sets this to 1. It is a switch and not a limit to raise, because
 # the owner of a known file needs no limit, and nobody could choose a limit for an unknown file.
 _TRUSTED = "SANITIZE_TRUSTED"
+# Every refusal for size names the way out, because files of one repeated value look like bombs.
 UNLESS = f"refused as a decompression bomb. If you made the file yourself, set {_TRUSTED}=1"
+# Columns of the array of chunks: first byte, byte after the last, bytes after decompression, and number of values.
 _START, _END, _PROMISED, _VALUES = range(4)
-# Repetition of a schema element, and the physical type of texts.
+# Numbers of the Parquet format: two repetitions of a schema element, and the physical type of texts.
 _REQUIRED, _REPEATED, _BYTE_ARRAY = 0, 2, 6
 
 

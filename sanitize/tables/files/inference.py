@@ -21,16 +21,20 @@ from sanitize.tables.files.spelling import (
     plain_signs,
 )
 
+# Signs as computers write them, which need no conversion.
 _PLAIN = (".", "")
 # Signs of decimals and of thousands; where several fit a column equally well, the first pair is chosen.
 _SIGNS = (_PLAIN, (".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
 # A whole number, optionally with a short exponent, because R writes 100000 as 1e+05.
 _INTEGRAL = r"(?i)^\s*[-+]?[0-9{}]+(e\+?(0?[0-9]|1[0-4]))?\s*$"
+# Numbers that Arrow reads by itself, without conversion and with the same result.
 _WHOLE = r"^(0|-?[1-9][0-9]*)$"
 _DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+]?[0-9]+)?$"
+# Leading zeros belong to codes such as 01234, which are no quantities.
 _PADDED = r"^\s*[-+]?0[0-9]"
 # Digits from which on a whole number may not fit 64 bits.
 _MOST_DIGITS = 18
+# The one date format that is also a number.
 _DAY = "%Y%m%d"
 
 
@@ -162,7 +166,7 @@ class TextSurvey:
             # Numbers of eight digits are likely to be dates only if they are of our time.
             if form == _DAY and not all_match(texts, r"^\s*(1[89]|20)[0-9]{6}\s*$"):
                 continue
-            # A few texts exclude most formats.
+            # A format is tried on three texts first, which excludes most formats without reading the column.
             if date_type(texts[:3], form) and (dtype := date_type(texts, form, widest)):
                 self.dates[form] = dtype
 

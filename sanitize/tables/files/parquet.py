@@ -28,17 +28,19 @@ from sanitize.tables.files.source import (
     reading,
 )
 
+# First and last bytes of a file, as the format declares.
 MAGIC = b"PAR1"
 # Both versions of Feather, which is not read: Arrow's format is for trusted memory, and its reader checks no offsets.
 _ARROW = (b"ARROW1", b"FEA1")
+# The same of a file with an encrypted footer.
 _ENCRYPTED = b"PARE"
-# The magic bytes at both ends and the length of the footer.
+# The magic number twice, and the length of the footer, of four bytes each.
 _MIN_BYTES = 12
-# Encodings of text pages that can be read into dictionaries.
+# Encodings of text pages that Arrow can read into dictionaries; columns with any other are read as plain text.
 _IN_DICTIONARIES = frozenset(("PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"))
 # Largest footer, in bytes; even thousands of columns and row groups need far less.
 _FOOTER_BYTES = 1 << 28
-# Most values to read together, so that memory stays bounded whatever the size of a row group.
+# Most values to read together: Arrow keeps all texts of a row group in memory, some hundred megabytes for these.
 _APART_VALUES = 1 << 22
 # Column chunks are read in pieces of this size, so that they are not in memory as a whole.
 _BUFFER_BYTES = 1 << 18

@@ -28,8 +28,9 @@ from sanitize.tables.files.description import NUMBERS, is_dated
 
 # Usual number of rows in a row group, so that its dictionaries are examined only once.
 BATCH_ROWS = 1 << 20
-# Most values in memory per worker: batches of many columns have fewer rows.
+# Most values in memory per worker, 64 MB of numbers: batches of many columns have fewer rows.
 _BATCH_VALUES = 1 << 23
+# Exceptions of Python's decompressors on damaged files; they are of no common kind.
 _UNPACKING = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
 

@@ -13,7 +13,8 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Usual marks of a missing value; the owner of a table may name others.
+# Usual marks of a missing value; the owner of a table may name others. Left in a column, one such text would make it
+# text.
 _MARK = (
     r"(?i)^\s*(|[-–—.?*/_]{1,4}|<?n\.?/?\s?a\.?>?|nat|nan|-?1\.#(ind|qnan)|#n/a|#(null|value|div/0|num)!|<?null>?|nil|none|"
     r"missing|unknown|not (available|known|applicable)|no (data|answer)|refused|don'?t know|dk|\\n|k\.?\s?a\.?|\.[a-z]|"
@@ -21,18 +22,22 @@ _MARK = (
 )
 # Typographic signs in numbers, and the keyboard signs for them: minus, non-breaking blanks, apostrophe.
 _TYPESET = {"\u2212": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'"}
-# Pattern of each part of a date, by its letter in a format.
+# Pattern of each part of a date, by its letter in a format. Programs leave out leading zeros of days, months and hours.
 _PARTS = {"Y": "[0-9]{4}", "b": "[A-Za-z]{3}", "B": "[A-Za-z]{3,9}"}
 _PARTS |= dict.fromkeys("yMS", "[0-9]{2}") | dict.fromkeys("mdH", "[0-9]{1,2}")
+# English abbreviations, whatever the language of the computer, so that a file is read alike everywhere.
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# Forms of days in use; the day comes before the month where both fit, because most countries write it so.
 _DAYS = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y"),
     *("%d%b%Y", "%d-%b-%Y", "%d %b %Y", "%d. %B %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%y", "%d%b%y"),
 )
+# Name of the form of ISO 8601, which needs no format.
 ISO = "date"
 # Date formats that are tried; Arrow itself reads dates and times of ISO 8601.
 DATE_FORMATS = tuple(day + time for time in ("", " %H:%M", " %H:%M:%S") for day in _DAYS)
+# Types of such dates, the narrowest first: a column of dates must not become one of times.
 _ISO_TYPES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
@@ -178,7 +183,7 @@ def _date_pattern(form: str) -> str:
 def _year(part: dict[str, pa.Array]) -> pa.Array:
     if "Y" in part:
         return part["Y"]
-    # As in POSIX: 69 to 99 are in the last century.
+    # Two digits do not show the century, so this follows POSIX: 69 to 99 are in the last one.
     is_past = pc.greater_equal(part["y"], "69")
     return pc.binary_join_element_wise(pc.if_else(is_past, "19", "20"), part["y"], "")
 

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 from sanitize.errors import SourceError
 
-# The longest signature is that of xz.
+# The longest magic number, of xz, has six bytes.
 _HEAD_BYTES = 6
 
 

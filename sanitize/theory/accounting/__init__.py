@@ -6,9 +6,9 @@ up: the joint lift of two releases is measured here from the joint distribution,
 
 import lazy_loader
 
-# Each file is loaded when one of its names is first used.
+# Each file is loaded when one of its names is first used, because a command or a release needs few of them.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
-# Types that calls return.
+# Types that calls return; users never name them, so they are not public.
 _RESULTS = {"Balance", "ComputationalBalance", "GeneralComposition", "MeanTail", "ParallelComposition", "PrivacyLoss"}
 __all__ = sorted(set(_names) - _RESULTS)

@@ -19,7 +19,8 @@ from scipy.special import softmax, xlogy
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.theory.accounting._balance_one import NO_SLACK, distinct_rows, relative_entropies
 
-# A cut: a letter, the distribution of Y of a mixture of its groups, and the mixture's divergence from its uniform one.
+# A cut bounds the objective at a letter by the distribution of Y of a mixture of its groups, and by the mixture's
+# divergence from its uniform one.
 _Cut = tuple[int, Vector, float]
 
 
@@ -132,7 +133,7 @@ def lagrange_bound(record: Record, slack: float, masses: Vector, tol: float) -> 
     over distributions r of the groups of letter a. The bound is convex in (q, s) and minimised by cutting planes, whose
     cuts are maximisers r. Every V_a is bounded by branch and bound, so the value of each round is a valid bound.
     """
-    # Largest number of groups of a letter that branch and bound can handle.
+    # Simplices of more groups are too many for branch and bound.
     if (record.counts > 0).sum(axis=1).max() > 4:
         return math.inf
     if slack <= NO_SLACK:
@@ -248,7 +249,7 @@ def _best_mixture(distributions: Vector, share: Vector, q: Vector, s: float, tol
         if not open_.any() or open_.sum() > 1 << 14:
             return max(best, settled, float(bounds.max())), where
         tried, cells = centres[open_], cells[open_]
-        # Each simplex (c, m, m) is cut in two across its longest edge.
+        # Cuts across the longest edge of a simplex, (c, m, m), keep the parts from getting thin.
         edges = np.square(cells[:, :, None] - cells[:, None]).sum(axis=3).reshape(len(cells), -1)
         near, far = np.divmod(edges.argmax(axis=1), m)
         positions = np.arange(len(cells))

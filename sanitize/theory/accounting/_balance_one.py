@@ -19,7 +19,7 @@ from sanitize._util.tolerances import SMALLEST_POSITIVE
 
 # Below this slack, doubles cannot distinguish the allowed distributions from u itself.
 NO_SLACK = 1e-14
-# Newton steps double the correct digits, so that more of them only move rounding errors.
+# Newton's method ends long before, unless rounding keeps it moving.
 _NEWTON_STEPS = 60
 
 

@@ -20,7 +20,7 @@ from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParamete
 # Code of the column in every symbol, number of symbols of the column, and their alphabet, if any.
 _Column = tuple[Codes, int, Alphabet | None]
 
-# Largest number of released tuples, of cells of a dense tensor, and of cells per block.
+# Largest number of released tuples: their distribution with some hundred sensitive symbols takes about a gigabyte.
 _MAX_OUTPUTS = 1 << 20
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
-# Pairs of a history and its symbols processed at once, in some tens of megabytes.
+# Pairs of a history and its symbols processed at once: their arrays take some ten megabytes.
 _BLOCK_PAIRS = 1 << 20
 
 
@@ -112,7 +112,7 @@ def _answers(codes: Codes, kernel: Vector) -> tuple[Codes, Vector, Codes]:
     history, weight = np.arange(len(codes)), np.ones(len(codes))
     answers = np.zeros((len(codes), 0), np.intp)
     for t in range(codes.shape[1]):
-        # The first month with the same value; a month with a new value refers to itself.
+        # A value that occurred before is answered as it was then, in its first month; a new value refers to itself.
         first = (codes[:, : t + 1] == codes[:, t : t + 1]).argmax(axis=1)[history]
         new = np.flatnonzero(first == t)
         old = np.flatnonzero(first < t)

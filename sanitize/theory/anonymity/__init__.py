@@ -8,7 +8,7 @@ of these measures limits what a randomized release reveals to a reader who knows
 
 import lazy_loader
 
-# Each file is loaded when one of its names is first used.
+# Each file is loaded when one of its names is first used, because a command or a release needs few of them.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # Public names; helpers for other packages and types that calls return are left out.

@@ -16,7 +16,7 @@ from sanitize.theory.anonymity._diversity import (
     recursive_l_diversity,
 )
 
-# Function that measures each field of `AnonymityProfile`.
+# Function that measures each field of `AnonymityProfile`; the others have arguments or results of another kind.
 _MEASURES: dict[str, Callable[..., Any]] = {
     "distinct_l": l_diversity,
     "entropy_l": entropy_l_diversity,

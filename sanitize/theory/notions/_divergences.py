@@ -10,7 +10,7 @@ from numpy.polynomial.legendre import leggauss
 
 from sanitize._util.checks import Mask, Vector
 
-# Twelve nodes are exact up to degree 23, which is enough for integrands so close to a constant.
+# The integrand is smooth, and its argument below 0.1, so that twelve nodes are exact up to the last digit.
 _NODES, _WEIGHTS = leggauss(12)
 
 
@@ -45,7 +45,7 @@ def epsilon_at(p: Vector, q: Vector, delta: float) -> Vector:
     mass_q = np.cumsum(np.take_along_axis(q, order, axis=1), axis=1)
     excess = mass_p - delta
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Relative rounding error of a sum of probabilities.
+        # A smaller excess over δ is the rounding error of a sum of probabilities.
         logs = np.where(excess > 1e-15 * delta, np.log(excess) - np.log(mass_q), -np.inf)
     return np.maximum(logs.max(axis=1), 0.0)
 

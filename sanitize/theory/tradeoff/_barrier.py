@@ -21,11 +21,13 @@ from scipy.special import xlogy
 from sanitize._util.checks import Vector
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 
-# Limits for one weight and for all weights: with more steps, rounding errors are all that moves.
+# Centring takes few steps unless only rounding is left; then further ones are useless.
 _NEWTON_STEPS, _STEPS_IN_ALL = 25, 1000
-# The next weight starts from the centre of the last one, which needs few digits; with a larger factor it is too far.
+# Ten times the weight per step of the path keeps Newton's method near the path; centres need few digits, because the
+# bound of each is proved.
 _FASTER, _CENTRED = 10.0, 1e-8
-# The gap is proportional to 1 / weight: the last is beyond the precision of doubles.
+# Weights between which the path leads from the middle of all channels to the optimum; at the last, what the barrier
+# adds is rounding.
 _FIRST_WEIGHT, _LAST_WEIGHT = 100.0, 1e15
 
 

@@ -18,7 +18,7 @@ from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.tolerances import SAME
 from sanitize.theory.tradeoff._linear_program import Index, Problem, Program, normalise_rows
 
-# The sums settle up to rounding within these steps, or do not converge.
+# If the iteration does not settle within these, `fill_rows` makes the channel.
 _FIXED_POINTS, _SETTLED = 200, 1e-14
 
 
@@ -173,7 +173,8 @@ def steps_between(pairs: Codes, size: int) -> Vector:
 def solve_relaxed(problem: Problem, weights: Vector, eps: float, pairs: Codes) -> Vector:
     """Return the cheapest w(x) p(y|x) with w(x) p(y|x) <= e**ε w(x') p(y|x') for neighbours, to solver tolerance."""
     steps, liked = steps_between(pairs, len(weights)), problem.d == 0
-    # Steps from each input to the nearest input with distortion 0 at the output; 0 if there is none.
+    # Rows of the program have one scale if cells are divided by e**-ε for each step from an input to the nearest one
+    # with distortion 0 at the output.
     away = np.stack([steps[:, liked[:, y]].min(axis=1, initial=np.inf) for y in range(liked.shape[1])], axis=1)
     logs = np.maximum(-eps * np.where(np.isfinite(away), away, 0.0), -690.0)
     program, (left, right) = Program(np.ones(problem.d.shape, dtype=bool)), pairs.T

@@ -62,7 +62,8 @@ from sanitize.theory.tradeoff._tradeoff import (
     single_distribution,
 )
 
-# Largest cost of a repair, relative and in units of the largest distortion; beyond it a channel is refused.
+# Largest cost of a repair, relative and in units of the largest distortion; a channel that costs more is not optimal to
+# the stated 1e-6, and is refused.
 _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18
 
 
@@ -227,7 +228,7 @@ class OptimalIdentifiability(_Program):
             )
 
     def _channel_for_level(self, level: float) -> OptimalChannel:
-        above = 1e-9  # largest excess over ε of the stated level of a channel that cannot be repaired
+        above = 1e-9  # the solver's tolerances may leave this excess over ε, which the stated level then includes
         problem, distribution = self._problem, self._problem.distributions[0]
         least = prior_ratio(distribution, self.neighbours)
         if level < least * (1 - SAME) - SAME:

@@ -15,11 +15,11 @@ from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.theory.tradeoff._linear_program import Index, Problem, Program, normalise_rows
 from sanitize.theory.tradeoff._local import best_constant
 
-# Rounding of sums of shares.
+# Two ends of a segment, or a corner and the segment, closer than this are equal up to rounding.
 _FLAT = 1e-12
-# Larger channels are only checked against the events that bind most often.
+# Larger channels are only checked against the events that bind most often, because every round takes a larger program.
 _ROUNDS, _CELLS_SEARCHED = 60, 400
-# Excess that may come from the solver of the linear programs.
+# Excess that the linear program may leave; its own tolerance is a tenth.
 _TOLERANCE = 1e-9
 
 
@@ -160,7 +160,8 @@ def improve_by_events(problem: Problem, eps: float, delta: float, pairs: Codes, 
     enough = problem.excess_distortion(baseline) * (1 - 1e-7) - _TOLERANCE
     cut_pairs, events = pairs, np.eye(size, dtype=bool)[baseline.argmax(axis=1)][pairs[:, 0]]
     for _ in range(_ROUNDS if baseline.size <= _CELLS_SEARCHED else 1):
-        # Require P(A|x) <= e**ε P(A|x') + δ for each of these pairs and its event A.
+        # All events are far too many, so P(A|x) <= e**ε P(A|x') + δ is required only for pairs and events that broke
+        # it.
         sides = [np.where(events, program.cells[side], -1) for side in cut_pairs.T]
         program.require(np.hstack(sides), np.repeat([shrink, -1.0], size)[None], shrink * delta)
         channel = normalise_rows(program.shares(program.least(*worst)))

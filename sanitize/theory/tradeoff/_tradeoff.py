@@ -16,7 +16,8 @@ from sanitize._util.tolerances import ROOT, SAME, SMALLEST_POSITIVE
 from sanitize.core.channel import Channel
 from sanitize.errors import InvalidDistribution
 
-# Relative width of the bracket in which the least argument is found; the programs inside are no more precise.
+# Relative width of the bracket in which the least argument is found: each step takes a design, and results are given to
+# fewer digits.
 _WIDTH = 1e-10
 
 

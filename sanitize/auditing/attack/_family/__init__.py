@@ -25,6 +25,7 @@ from sanitize.auditing.attack._family.promised import (
     SingleCopies,
 )
 
+# The four groups serve readers only: `judge` runs all attacks and sorts them by their results.
 _COPIES = (Copies(), SingleCopies(), Linkability(), RestOfRecord())
 _INFERENCE = (KnownColumns(), AllColumns(), Classifier(), LinearReconstruction())
 _DISTANCES = (SinglingOut(), NearestRow(), CalibratedNearestRow(), Neighbourhood())

@@ -16,8 +16,9 @@ from sanitize.auditing.attack._attack import Attack
 from sanitize.auditing.attack._compared import APART, RELEASED
 from sanitize.auditing.attack._scene import TARGETS, Scene
 
-# Columns of a description, largest and smallest number of choices of columns, rows processed for all choices, and
-# groups of a number.
+# Four values are enough to single out many people. Up to 40 choices of columns make the share stable; in large tables,
+# fewer choices keep the work at 4 million rows. Exact amounts are nearly always unique, so every other choice puts
+# numbers into 64 groups.
 _DESCRIBED, _MOST_CHOICES, _FEWEST_CHOICES, _DESCRIBED_ROWS, _NUMBER_GROUPS = 4, 40, 4, 4_000_000, 64
 
 
@@ -108,7 +109,8 @@ class ValueDensity(Attack):
         return total
 
 
-# Columns whose pairs are used; number of released rows from which a pair does not point to one person.
+# The 12 columns have 66 pairs, each of which takes a pass over the rows. A pair of values in three released rows
+# belongs to a group and no longer points to one person.
 _PAIR_COLUMNS, _PAIR_ROWS = 12, 3
 
 
@@ -177,8 +179,8 @@ def log_density(learned: Codes, rows: Codes, sizes: list[int], tree: list[tuple[
     return total
 
 
-# Numbers of levels of a column for pairs and for trees of columns: few levels find no single rows, and many have no
-# rows to count.
+# Levels of a column. With more of them, densities show rare values, but have fewer rows for each: all pairs of columns
+# use a middle number, and trees, which are fast, are summed over three.
 _PAIR_LEVELS, _TREE_LEVELS = 64, (16, 64, 256)
 
 
@@ -219,7 +221,7 @@ class TreeDensity(Attack):
         return total
 
 
-# Attacks whose scores are signals of membership.
+# Attacks whose scores have few ties, so that the effect of a target on its own score can be measured.
 _SIGNALS = (NearestRow, Neighbourhood, ValueDensity, PairDensity, TreeDensity)
 
 
@@ -242,8 +244,8 @@ def signals(scene: Scene) -> Vector:
     return np.column_stack([attack().score(scene) for attack in _SIGNALS])
 
 
-# Number of shadow releases. They come in pairs whose targets complement one another, and each runs the program once,
-# which takes nearly all the time of a judgement.
+# Shadow releases come in pairs whose targets complement one another. Each runs the program once, and with fewer, the
+# effect of a target would be lost in noise.
 _RELEASES = 16
 
 

@@ -14,8 +14,7 @@ from sanitize.auditing.attack._scene import OTHERS, TARGETS, Rows, Scene
 from sanitize.release.adversaries import Secrets, predict, threads_for
 from sanitize.release.features import Features, indicators
 
-# Number of equal released rows from which a row counts as one of a group and not as a copy of one person's row: two may
-# be that person's own rows.
+# Two equal released rows may both be copies of one person's row; from three on, they count as a group.
 _GROUP = 3
 
 
@@ -88,8 +87,8 @@ class RestOfRecord(Attack):
         return np.all(same, axis=0).astype(float) if unknown_columns else None
 
 
-# Fewest and most rows from which an adversary learns, and groups of numbers: fewer rows teach nothing, and more cost
-# time and improve guesses little.
+# A classifier learns nothing from fewer than 20 rows, and 20,000 bound its time. In addition to their ranks, numbers
+# get 16 groups, so that a model which is linear in its features can follow a curve.
 _FEWEST, _MOST, _CUTS = 20, 20_000, 16
 
 
@@ -172,8 +171,9 @@ def _shares(counts: Vector) -> Vector:
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
-# Groups per column, largest numbers of counts and of rows per table, and strength of the pull of secrets towards their
-# frequency.
+# With 8 groups per column, 1,200 counts have room for all pairs of about six columns, and their normal equations are
+# solved within a second; more rows than 100,000 hardly change the counts. The ridge of one row pulls secrets towards
+# their frequency where counts determine nothing.
 _GROUPS, _MOST_COUNTS, _TABLE_ROWS, _RIDGE = 8, 1200, 100_000, 1.0
 
 
@@ -195,7 +195,8 @@ class LinearReconstruction(KnownColumns):
         counts = _indicators(scene, {RELEASED: rows[0], TARGETS: np.arange(scene.n[TARGETS]), OTHERS: rows[1]})
         released, target_counts = counts[: len(rows[0])], counts[len(rows[0]) :]
         secret = (scene.secret[RELEASED][rows[0]] == 0).astype(float)
-        # Targets of both kinds together get the weight of the people in the data.
+        # The release counts only people in the data, and nobody knows which targets they are, so the targets of both
+        # kinds together get the weight of these people.
         weight = np.where(np.arange(target_counts.shape[0]) < scene.n[TARGETS], scene.n_each / scene.n[TARGETS], 1.0)
         gram = (target_counts.T @ (target_counts * weight[:, None]).tocsr()).toarray()
         wanted = (released.T @ (secret - secret.mean())) * weight.sum() / len(secret)
