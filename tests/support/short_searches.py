@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 
 import pytest
 
-import sanitize.mechanisms  # noqa: F401
 from sanitize.mechanisms._merging import local_search
 from sanitize.release import before_after
 from sanitize.release.adversaries import boosting
+
+subset_merging = import_module("sanitize.mechanisms._merging.subset_merging")  # its package has a function of this name
 
 
 @pytest.fixture
@@ -22,6 +23,5 @@ def _short_searches(request, monkeypatch):
     if "full_effort" in request.fixturenames:
         return
     monkeypatch.setattr(local_search, "_BLURRED_ROUNDS", 3)
-    # Its package has a function of the same name.
-    monkeypatch.setattr(sys.modules["sanitize.mechanisms._merging.subset_merging"], "_EFFORT", 100_000)
+    monkeypatch.setattr(subset_merging, "_EFFORT", 100_000)
     monkeypatch.setattr(before_after, "boosting", lambda *given: boosting(*given).set_params(max_iter=2))
