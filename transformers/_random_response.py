@@ -14,6 +14,9 @@ from sanitize.transformers._sanitizer import Sanitizer
 class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     """Release public columns through the most useful channel within a budget on lifts or their averages [ZDS §III-A2].
 
+    Released symbols are written as values, which loses some information. If a merging keeps more as it is written, the
+    release is that of the merging.
+
     Parameters
     ----------
     budget : LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget
@@ -99,6 +102,9 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
 
 class SubsetRandomResponse(ResponseParameters, Sanitizer):
     """Apply optimal random response within blocks of public symbols [ZDS Algorithm 2, with larger blocks].
+
+    Released symbols are written as values, which loses some information. If a merging keeps more as it is written, the
+    release is that of the merging.
 
     Parameters
     ----------

@@ -383,7 +383,8 @@ def _price_confidence(
     if spec.confidence is None:
         return report
     assert report._worst is not None
-    among = report._worst.distributions
+    # A report keeps nothing about single rows, so weights and clusters are read from the table again.
+    among = report._worst.distributions if table.rows is None else ConfidenceSet.of(table, spec.confidence)
 
     def utility(confidence: ConfidenceSet | None) -> float:
         channels = design_channels(table, release.joint, spec, confidence=confidence)

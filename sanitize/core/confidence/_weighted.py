@@ -156,7 +156,8 @@ class _Shares:
     def from_rows(cls, cluster: Codes, x: Codes, weights: Vector, n_x: int, repeats: int) -> _Shares:
         """Build the numbers of clusters from the rows of one s, or from all rows with s in place of x."""
         cluster = np.unique(cluster, return_inverse=True)[1]
-        total = np.asarray(np.bincount(cluster, weights), np.float64)
+        # At most 1, the largest total, but for rounding, by which a bet could lose more than its stake.
+        total = np.minimum(np.bincount(cluster, weights), 1.0)
         pairs, place = np.unique(cluster * n_x + x, return_inverse=True)
         cluster, cell = np.divmod(pairs, n_x)
         share = np.minimum(np.bincount(place, weights) / total[cluster], 1.0)

@@ -270,8 +270,8 @@ def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None,
             return place(chosen.T, mixture.weights, loss.entropies(chosen), bound, Status.OPTIMAL, n_vertices)
     # P_X restricted to a safe set is a posterior within the budget, so a search can begin with the sets of a merging.
     if not atoms:
-        share, seconds = effort.limit / RESPONSE_EFFORT, _SEEDS * effort.seconds
-        atoms = seed_groups(joint, budget, share, seconds) if side is None else [letters]
+        # With all of merging's effort, as in blocks: a search that is cut short keeps little more than its seeds.
+        atoms = seed_groups(joint, budget, 1.0, _SEEDS * effort.seconds) if side is None else [letters]
     seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
     seeds /= seeds.sum(axis=1, keepdims=True)
     search = None

@@ -267,6 +267,22 @@ def missed(kind: str, way: str, runs: int) -> int:
     return found
 
 
+def test_what_more_rows_would_keep_counts_groups_and_weights():
+    """Whole groups of rows say less than as many rows apart, and so would ten times as many of them."""
+    rng, n = np.random.default_rng(0), 3000
+    ill = rng.random(n) < 0.15
+    kind = np.where(ill & (rng.random(n) < 0.3), "driver", rng.choice(list("abcd"), n))
+    rows = pd.DataFrame({"ill": ill, "kind": kind, "town": rng.choice(list("ABCDEF"), n)})
+    sanitizer = SubsetMerging(sz.LiftBudget(at_most=1.5, at_least=0.5), sensitive="ill", public=["kind", "town"])
+    sanitizer.set_params(confidence=0.9)
+    # Sums of twenty weights of .05 pass 1 by rounding, of which a warning would be an error here.
+    settings = {}, {"groups": np.arange(n) // 20}, {"sample_weight": rng.choice([1.0, 9.0], n)}
+    alone, grouped, weighted = (
+        sanitizer.fit(rows, **one).report_.summary["normalized_utility_10x"] for one in settings
+    )
+    assert max(grouped, weighted) < alone - 0.1
+
+
 @pytest.mark.parametrize(("runs", "most"), [(16, 3), pytest.param(100, 5, marks=pytest.mark.slow(sampled=False))])
 @pytest.mark.parametrize("kind", ["strata", "clusters"])
 def test_at_most_one_set_of_twenty_misses_its_population(kind, runs, most):
