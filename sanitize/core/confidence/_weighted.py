@@ -156,8 +156,7 @@ class _Shares:
     def from_rows(cls, cluster: Codes, x: Codes, weights: Vector, n_x: int, repeats: int) -> _Shares:
         """Build the numbers of clusters from the rows of one s, or from all rows with s in place of x."""
         cluster = np.unique(cluster, return_inverse=True)[1]
-        # At most 1, the largest total, but for rounding, by which a bet could lose more than its stake.
-        total = np.minimum(np.bincount(cluster, weights), 1.0)
+        total = np.asarray(np.bincount(cluster, weights), np.float64)
         pairs, place = np.unique(cluster * n_x + x, return_inverse=True)
         cluster, cell = np.divmod(pairs, n_x)
         share = np.minimum(np.bincount(place, weights) / total[cluster], 1.0)
@@ -178,7 +177,9 @@ class _Shares:
     def variance(self, level: float, n: float) -> Vector:
         """Lower and upper bound of the expected Σ t² over all n clusters, including those without s, shape (2, 1)."""
         kappa, start = _WIDE
-        share, times = np.append(self.sizes**2, 0.0), np.append(self.squares, n - self.squares.sum())
+        # A size is at most 1, but for rounding, by which a bet could lose more than its stake.
+        share = np.minimum(np.append(self.sizes, 0.0), 1.0) ** 2
+        times = np.append(self.squares, n - self.squares.sum())
         bets = _Bets(np.zeros(len(share), np.int64), share, np.ones(len(share)), times, share[None] @ times / n)
         ends = bets.ends(level, np.sqrt(2 * np.log(2 * len(start) / level) / n) * kappa[None], start)
         return n * np.maximum(ends, SMALLEST_POSITIVE)
