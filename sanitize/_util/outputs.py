@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 from sanitize._util.system import BINARY, HAS_LOCKS, defer_signals, sync_folder, take_lock, umask
 from sanitize.errors import SanitizeError, TargetError, TargetExists
 
-# Characters of a file's name that its hidden name repeats: file systems allow 255 bytes, and a random part is added.
-NAME_CHARACTERS = 100
+# Bytes of a file's name that its hidden name repeats: file systems allow 255, and a random part is added.
+_NAME_BYTES = 100
 # Errors name this in place of a file.
 STREAM = Path("the output stream")
 
@@ -373,7 +373,12 @@ def temporary_place() -> str:
 
 def hidden_name(path: Path, kind: str = "tmp") -> Path:
     """Return the path of an unused hidden file next to ``path``, with a name that contains the name of ``path``."""
-    return path.with_name(f".{path.name[:NAME_CHARACTERS]}.{secrets.token_hex(4)}.{kind}")
+    return path.with_name(f".{name_start(path)}.{secrets.token_hex(4)}.{kind}")
+
+
+def name_start(path: Path) -> str:
+    """Return the part of a file's name that its hidden name repeats."""
+    return path.name.encode(errors="ignore")[:_NAME_BYTES].decode(errors="ignore")
 
 
 @contextlib.contextmanager

@@ -19,9 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import sanitize as sz
 from sanitize._util.outputs import outputs
 from sanitize.errors import TargetError, TargetExists
 from sanitize.tables.files.open import Target
+from sanitize.transformers import SubsetMerging
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork servers and /proc as Linux has them")
 
@@ -158,6 +160,14 @@ def test_what_killed_releases_left_is_taken_away_and_what_runs_is_not(name, tmp_
     finally:
         os.close(descriptor)
     assert sorted(tmp_path.iterdir()) == sorted([running, link, *others])
+
+
+def test_a_file_may_have_the_longest_name_that_its_folder_takes(tmp_path):
+    """Of 253 bytes, which are 87 characters; a hidden name beside it has a random part in addition."""
+    target = tmp_path / ("\u8868" * 83 + ".csv")
+    sanitizer = SubsetMerging(sz.LiftBudget.symmetric(1), sensitive="survived", public=["class"])
+    sz.release_file(sz.datasets.load_titanic(), target, sanitizer)
+    assert [*tmp_path.iterdir()] == [target]
 
 
 def test_a_release_holds_the_lock_of_its_folder_of_parts(tmp_path):

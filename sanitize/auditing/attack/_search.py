@@ -118,14 +118,16 @@ class Search:
         """Find the nearest neighbours of some targets and store them in ``neighbours``."""
         n_population = min(_MOST_POPULATION, len(neighbours.nearest))
         population = [_distance_codes(column, side)[:n_population] for column in self.columns]
-        distances, first, second, side_sums = np.empty((4, len(self._rows)), np.int32)
-        their, separation = np.empty((2, n_population), np.int32)
+        distances, their = (np.empty(n, np.int32) for n in (len(self._rows), n_population))
+        # Sums over more than 8,191 columns pass 2^31.
+        first, second, side_sums = np.empty((3, len(self._rows)), np.int64)
+        separation = np.empty(n_population, np.int64)
         for i in targets:
             separation.fill(0)
             for j, column in enumerate(self.columns):
                 separation += _distances(column, side, i, population[j], their, is_released=False)
             if i < n_population:
-                separation[i] = np.iinfo(np.int32).max  # a target is not its own neighbour
+                separation[i] = np.iinfo(np.int64).max  # a target is not its own neighbour
             k = max(min(_NEIGHBOURHOOD, n_population - 1) - 1, 0)
             radius = np.partition(separation, k)[k]
             neighbours.population[i] = separation.min()

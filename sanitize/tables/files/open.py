@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeAlias, TypeGuard, cast
 
 import pyarrow as pa
 
-from sanitize._util.outputs import NAME_CHARACTERS, Outputs, exists_error, outputs, temporary_place, writing
+from sanitize._util.outputs import Outputs, exists_error, name_start, outputs, temporary_place, writing
 from sanitize._util.progress import begin
 from sanitize._util.system import HAS_LOCKS, take_lock
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
@@ -120,7 +120,7 @@ class Target:
 
     def clear_stale(self) -> None:
         """Remove files of interrupted earlier releases to this target; running releases are protected by a lock."""
-        pattern = re.compile(rf"\.{re.escape(self.path.name[:NAME_CHARACTERS])}\.[0-9a-f]{{8}}\.(tmp|tmp\.gone|old)")
+        pattern = re.compile(rf"\.{re.escape(name_start(self.path))}\.[0-9a-f]{{8}}\.(tmp|tmp\.gone|old)")
         if not HAS_LOCKS:  # without locks, remnants cannot be distinguished from files of a running release
             return
         with writing(self.path):
