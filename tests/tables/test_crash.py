@@ -166,7 +166,8 @@ def test_a_file_may_have_the_longest_name_that_its_folder_takes(tmp_path):
     """Of 253 bytes, which are 87 characters; a hidden name beside it has a random part in addition."""
     target = tmp_path / ("\u8868" * 83 + ".csv")
     sanitizer = SubsetMerging(sz.LiftBudget.symmetric(1), sensitive="survived", public=["class"])
-    sz.release_file(sz.datasets.load_titanic(), target, sanitizer)
+    target.touch()
+    sz.release_file(sz.datasets.load_titanic(), target, sanitizer, force=True)
     assert [*tmp_path.iterdir()] == [target]
 
 
