@@ -14,8 +14,8 @@ from sanitize.transformers._sanitizer import Sanitizer
 class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     """Release public columns through the most useful channel within a budget on lifts or their averages [ZDS §III-A2].
 
-    Released symbols are written as values, which loses some information. If a merging keeps more as it is written, the
-    release is that of the merging.
+    Released symbols are written as values, which loses some information; a merging may then keep more, above all with a
+    confidence. `BestSanitizer` takes the better of both.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
 class SubsetRandomResponse(ResponseParameters, Sanitizer):
     """Apply optimal random response within blocks of public symbols [ZDS Algorithm 2, with larger blocks].
 
-    Released symbols are written as values, which loses some information. If a merging keeps more as it is written, the
-    release is that of the merging.
+    Released symbols are written as values, which loses some information; a merging may then keep more, above all with a
+    confidence. `BestSanitizer` takes the better of both.
 
     Parameters
     ----------

@@ -70,19 +70,6 @@ def test_classes_write_rows_of_single_people_as_often_as_rows_of_outsiders():
     assert of_people <= of_outsiders + 0.003
 
 
-@pytest.mark.parametrize("estimator", [OptimalRandomResponse, SubsetRandomResponse])
-@pytest.mark.parametrize("confidence", [None, 0.95])
-@pytest.mark.parametrize("load", [sz.datasets.load_berkeley, sz.datasets.load_titanic])
-def test_a_response_keeps_no_less_than_a_merging_as_both_are_written(load, confidence, estimator):
-    table, budget = load(), sz.LiftBudget(at_most=1.3, at_least=0.7)
-    sensitive = "admitted" if "admitted" in table else "survived"
-    given = {"sensitive": sensitive, "public": [*table.columns.drop(sensitive)], "confidence": confidence}
-    response, merging = estimator(budget, effort=2e6, **given).fit(table), SubsetMerging(budget, **given).fit(table)
-    kept, by_merging = (one.report_.summary["normalized_utility"] for one in (response, merging))
-    assert kept >= by_merging - 1e-6
-    assert response.report_.ok
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_joint_release_says_that_its_parts_side_by_side_are_somebodys():

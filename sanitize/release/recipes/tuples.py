@@ -13,10 +13,7 @@ import numpy as np
 
 from sanitize import mechanisms
 from sanitize._util.checks import check_choice, is_number
-from sanitize._util.tolerances import SAME_SHARE
 from sanitize.core.budgets import LDPBudget, as_capacity_budget, budget_nats, declared_budget
-from sanitize.core.channel import HEURISTIC
-from sanitize.core.measures import normalized_utility
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.release.design import MIN_COUNT, Specification
 from sanitize.release.fit import Recipe
@@ -134,23 +131,7 @@ class ResponseParameters(DesignParameters):
 class _Searching(ResponseParameters, TupleRecipe):
     def _specify_search(self, name: str, mechanism: Callable[..., Channel]) -> Specification:
         limits = {"gap": self.gap, "effort": self.effort, "time_limit": self.time_limit}
-        return replace(self._specify_design(name, partial(_most_useful, mechanism), **limits), target=self.target)
-
-
-def _most_useful(
-    design: Callable[..., Channel], joint: JointDistribution, *, budget: Budget, **settings: Any
-) -> Channel:
-    """Channel of a response, or of a merging if it keeps more once symbols are written as values.
-
-    A value that is drawn from the posterior of a symbol leaves its symbol open if several symbols share the value; a
-    group of a merging is known from each of its values.
-    """
-    response = design(joint, budget=budget, **settings)
-    if {"target", "side_columns"} & settings.keys():
-        return response
-    merging = mechanisms.subset_merging(joint, budget, confidence=settings.get("confidence"))
-    kept, by_merging = (normalized_utility(joint, one.then(one.reversed(joint.p_x))) for one in (response, merging))
-    return merging.with_optimality(HEURISTIC) if by_merging > kept + SAME_SHARE else response
+        return replace(self._specify_design(name, mechanism, **limits), target=self.target)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
