@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,9 +88,9 @@ class PosteriorSet:
         if self.least.any():
             above = np.maximum(above, reduce_axis(np.maximum, self.least / np.maximum(lifts, _NO_LIFT), -1))
         if self.high < math.inf:
-            above = np.maximum(above, self.norm(lifts - self.center)[0] / max(self.high, SMALLEST_POSITIVE))
+            above = np.maximum(above, self.norm(lifts - self.center) / max(self.high, SMALLEST_POSITIVE))
         if self.low < math.inf:
-            below = self.norm(1 / np.maximum(lifts, _NO_LIFT) - self.center)[0] / max(self.low, SMALLEST_POSITIVE)
+            below = self.norm(1 / np.maximum(lifts, _NO_LIFT) - self.center) / max(self.low, SMALLEST_POSITIVE)
         return above, below
 
     def shrunk(self, share: float) -> PosteriorSet:
@@ -99,14 +100,20 @@ class PosteriorSet:
             self, high=self.high * fewer, low=self.low * fewer, most=self.most * fewer, least=self.least * more
         )
 
-    def norm(self, z: Vector) -> tuple[Vector, Vector]:
-        """Norm of z, shape (..., n_s), and its slope, without overflow."""
+    def norm(self, z: Vector) -> Vector:
+        """Norm of z, shape (..., n_s), without overflow."""
         size, top = np.abs(z), np.ones(1)
         if self.order > _SQUARE:
             top = np.maximum(reduce_axis(np.maximum, size, -1)[..., None], SMALLEST_POSITIVE)
         value = top * power(product(power(size / top, self.order), self.joint.p_s)[..., None], 1 / self.order)
-        slope = self.joint.p_s * np.sign(z) * power(size / np.maximum(value, SMALLEST_POSITIVE), self.order - 1)
-        return value[..., 0], slope
+        return np.asarray(value[..., 0])
+
+    def slope(self, z: Vector) -> Vector:
+        """Slope of the norm at z, shape (..., n_s)."""
+        if self.order == 1:
+            return np.asarray(self.joint.p_s * np.sign(z))
+        share = np.abs(z) / np.maximum(self.norm(z)[..., None], SMALLEST_POSITIVE)
+        return np.asarray(self.joint.p_s * np.sign(z) * power(share, self.order - 1))
 
     def tangents(self, at: Vector, least: Vector, most: Vector) -> list[tuple[Vector, Vector]]:
         """Return, per side, a and b with a·l <= b for all lifts of the set from ``least`` to ``most``, (..., n_s).
@@ -116,18 +123,19 @@ class PosteriorSet:
         """
         planes = []
         if self.high < math.inf:
-            g = self.norm(at - self.center)[1]
+            g = self.slope(at - self.center)
             planes.append((g, self.high * (1 + _MARGIN) + self.center * g.sum(axis=-1)))
         if self.low < math.inf:
             at, least, most = (np.maximum(lifts, _NO_LIFT) for lifts in (at, least, most))
-            g = self.norm(1 / at - self.center)[1]
+            g = self.slope(1 / at - self.center)
             first, second = np.where(g > 0, at, least), np.where(g > 0, at, most)
             room = self.center * g - g * (first + second) / (first * second)
             planes.append((-g / (first * second), self.low * (1 + _MARGIN) + room.sum(axis=-1)))
-        rows, ends = self._limit_rows()
+        rows, ends = self._limit_rows
         pairs = zip(rows, ends, strict=True)
         return planes + [(np.broadcast_to(row, at.shape), np.full(at.shape[:-1], end)) for row, end in pairs]
 
+    @cached_property
     def _limit_rows(self) -> tuple[Vector, Vector]:
         """Rows a and bounds b with a·l <= b for the limits on each lift."""
         above, below = np.isfinite(self.most), self.least > 0
@@ -145,7 +153,7 @@ class PosteriorSet:
             return holds
         ends = (np.maximum(reduce_axis(extreme, lifts), _NO_LIFT) for extreme in (np.minimum, np.maximum))
         largest = np.maximum(*(np.abs(1 / end - self.center) for end in ends))
-        return holds & (self.norm(largest)[0] < self.low * (1 - _MARGIN))
+        return holds & (self.norm(largest) < self.low * (1 - _MARGIN))
 
     def border(self, q: Vector) -> Vector:
         """Points at which the segments from P_X to points q, shape (K, n), leave the set, or q if q is inside."""
@@ -168,7 +176,7 @@ class PosteriorSet:
         The l1-lift is twice the largest sum Σ P(s) (l(s) - 1) over a subset of the secrets.
         """
         chosen = np.array([*itertools.product((0.0, 1.0), repeat=len(self.lifts))])[1:-1]
-        rows, ends = self._limit_rows()
+        rows, ends = self._limit_rows
         gains = self.high / 2 - product(chosen * self.joint.p_s, self.lifts - 1)
         return np.concatenate([gains, ends[:, None] - product(rows, self.lifts)])
 
