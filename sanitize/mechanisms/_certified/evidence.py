@@ -63,6 +63,7 @@ _FOR_MEANS = 0.05
 _WITHIN = 0.99
 # Replaces divisors and probabilities of 0, far below 1 over any number of rows.
 _LEAST = 1e-12
+_BATCH = 1 << 16  # entries of an array of tilts and weights
 
 
 def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]:
@@ -117,8 +118,15 @@ class Evidence:
             self.means = _means(total, self.n, -np.log(level / 2))
         else:
             tilt = np.geomspace(1e-6, min(40.0, _WITHIN * noise.reach), 512)
-            taken = [len(fresh) * self._sum(noise.log_mgf(size * self.w)) for size in tilt]
-            self.means = noisy_shares(total, self.n, tilt, np.array(taken), level)
+            step = _BATCH // max(len(self.w), 1) + 1
+            taken = np.concatenate([self._noise(tilt[i : i + step]) for i in range(0, len(tilt), step)])
+            self.means = noisy_shares(total, self.n, tilt, len(fresh) * taken, level)
+
+    def _noise(self, tilt: Vector) -> Vector:
+        """Sum ψ(λ w) over the cells of each symbol with weights w, for tilts λ of shape (m,); the shape is (m, k)."""
+        place = np.add.outer(self.k * np.arange(len(tilt)), self.row)
+        psi = self.noise.log_mgf(np.multiply.outer(tilt, self.w))
+        return np.bincount(place.ravel(), psi.ravel(), len(tilt) * self.k).reshape(-1, self.k)
 
     def _sum(self, values: Vector) -> Vector:
         """Sum values over the cells of each symbol."""
