@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import oracles
 import pytest
 import strategies
 from hypothesis import given, settings
@@ -36,22 +37,6 @@ def fractions(joint, least):
     return p_y, [row for row in gains if max(row) >= 0]
 
 
-def solved(rows, right):
-    """The solution of n equations in fractions; None where there is not one."""
-    n = len(rows)
-    rows = [[*row, value] for row, value in zip(rows, right, strict=True)]
-    for j in range(n):
-        pivot = next((i for i in range(j, n) if rows[i][j]), None)
-        if pivot is None:
-            return None
-        rows[j], rows[pivot] = rows[pivot], rows[j]
-        for i in range(n):
-            if i != j and rows[i][j]:
-                share = rows[i][j] / rows[j][j]
-                rows[i] = [a - share * b for a, b in zip(rows[i], rows[j], strict=True)]
-    return [rows[j][n] / rows[j][j] for j in range(n)]
-
-
 def enumerated(joint, least):
     """The least value of the dual program over all its vertices, in fractions: it is convex and piecewise linear."""
     p_y, gains = fractions(joint, least)
@@ -69,7 +54,7 @@ def enumerated(joint, least):
             ]
     best = Fraction(1)  # at prices of zero
     for chosen in combinations(planes, n):
-        prices = solved([row for row, _ in chosen], [value for _, value in chosen])
+        prices = oracles.solution([row for row, _ in chosen], [value for _, value in chosen])
         if prices is not None and min(prices) >= 0:
             of_y = (max(1 + price * row[y] for price, row in zip(prices, gains, strict=True)) for y in range(len(p_y)))
             best = min(best, sum((p * max(0, v) for p, v in zip(p_y, of_y, strict=True)), Fraction(0)))
@@ -138,14 +123,14 @@ def test_of_a_noisy_bit_the_quantile_has_a_closed_form(p, eps):
     noisy = JointDistribution.from_matrix([[1 - p, 0], [0, p]]).push(sz.randomized_response(2, eps))
     keep, rare = math.exp(eps) / (1 + math.exp(eps)), noisy.p_x[1]
     low, other = (1 - keep) / (1 - rare), keep / (1 - rare)
-    for delta in np.linspace(rare + 1e-6, 0.999, 7):
+    for delta in np.linspace(rare + 1e-6, 0.999, 5):
         expected = math.log(low + (1 - low) / delta)
         if expected > math.log(other) + 1e-6:  # else the commoner symbol counts by itself
             assert sz.core.lifts.pml_quantile(noisy, delta) == pytest.approx(expected, abs=2e-8)
     assert sz.core.lifts.pml_quantile(noisy, 0.0) == pytest.approx(math.log(keep / rare), abs=2e-9)
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(strategies.joints(), st.floats(0.0, 0.99))
 def test_the_quantile_is_the_inverse_of_the_envelope(joint, delta):
     found = sz.core.lifts.pml_quantile(joint, delta)

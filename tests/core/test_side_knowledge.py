@@ -101,12 +101,7 @@ def by_counting(channel, known):
             if p:
                 swy[s, w, y] = swy.get((s, w, y), 0) + n * p
                 wy[w, y] = wy.get((w, y), 0) + n * p
-    odds = [
-        Fraction(swy.get((s, w, y), 0) * w_[w], wy[w, y] * sw[s, w])
-        for s, w in sw
-        for w2, y in wy
-        if w2 == w
-    ]
+    odds = [Fraction(swy.get((s, w, y), 0) * w_[w], wy[w, y] * sw[s, w]) for s, w in sw for w2, y in wy if w2 == w]
     return min(odds), max(odds)
 
 

@@ -20,7 +20,7 @@ from fuzz.cases import CHANNELS, GRID, KINDS, POLICY, Mutant, function, table  #
 from fuzz.run import outcome_of  # noqa: E402
 
 # Seconds of one kind at most take a fraction of this; the number counts mutants, so that the same are tried everywhere.
-COUNT = 25
+COUNT = 15
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are kept on Linux only")
 

@@ -63,7 +63,7 @@ def test_the_optimum_is_that_of_a_fine_grid(budget, n_s):
 
 @by_budget
 def test_it_keeps_what_merging_keeps_and_no_more_than_its_bound(budget):
-    joint = sz.datasets.make_joint(6, 3, random_state=3)
+    joint = sz.datasets.make_joint(5, 3, random_state=3)
     made = solve_optimal_random_response(joint, budget, gap=1e-3)
     assert made.gap <= 1e-3 + 1e-9
     merged = sz.core.measures.utility(joint, sz.subset_merging(joint, budget))
@@ -106,7 +106,7 @@ def exact_sizes(joint, channel, order, center, side):
     ],
 )
 def test_the_release_is_within_the_budget_in_fractions(budget, order, center):
-    joint = sz.datasets.make_joint(6, 3, random_state=5)
+    joint = sz.datasets.make_joint(5, 3, random_state=5)
     channel = optimal_random_response(joint, budget, gap=1e-3)
     for side in ("upper", "lower"):
         bound = math.exp(getattr(budget, side)) - center
@@ -205,7 +205,7 @@ def test_the_least_mixture_is_that_of_a_linear_program():
     "budget", [BUDGETS[5], *(pytest.param(budget, marks=pytest.mark.slow) for budget in BUDGETS[1:3])]
 )
 def test_polytopes_around_the_set_bound_what_the_simplices_prove(budget, monkeypatch):
-    joint = sz.datasets.make_joint(7, 3, random_state=2)
+    joint = sz.datasets.make_joint(4, 3, random_state=2)
     proved = solve_optimal_random_response(joint, budget, gap=1e-3)
     monkeypatch.setattr(averaged, "_FACE", math.inf)
     made = solve_optimal_random_response(joint, budget, gap=1e-3)
@@ -221,10 +221,10 @@ def test_limits_by_value_hold_beside_an_average(budget):
     """Equal to a fine grid within both, in which each limit binds; and the release is within both in fractions."""
     joint, limits = sz.datasets.make_joint(3, 3, random_state=1), LiftBudget(**LIMITS)
     both = replace(budget, limits=limits)
-    made = solve_optimal_random_response(joint, both, gap=1e-4)
+    made = solve_optimal_random_response(joint, both, gap=1e-3)
     on_grid = best_of_grid(joint, limits_for(both, joint.sensitive), 100)
     assert made.status == "optimal"
-    assert on_grid - 1e-9 <= made.bound <= made.utility + 1.1e-4
+    assert on_grid - 1e-9 <= made.bound <= made.utility + 1.1e-3
     assert made.utility <= on_grid + 0.02
     lifts = sz.lift(joint.push(made.channel))
     assert (lifts[0] <= 1.15 * (1 + 1e-12)).all()
@@ -232,7 +232,7 @@ def test_limits_by_value_hold_beside_an_average(budget):
     assert (lifts[1] >= 0.85 * (1 - 1e-12)).all()
     assert budget.excess(joint.push(made.channel)).max() <= 0
     for alone in (budget, limits):
-        assert made.utility <= solve_optimal_random_response(joint, alone, gap=1e-4).utility + 1.1e-4
+        assert made.utility <= solve_optimal_random_response(joint, alone, gap=1e-3).bound
 
 
 def test_limits_beside_what_takes_none_are_refused():

@@ -57,21 +57,6 @@ def law(seed, n_s=3, n_x=5, most=9):
     return sz.JointDistribution.from_matrix(cells / total), [[Fraction(int(c), total) for c in row] for row in cells]
 
 
-def solved(rows, values):
-    """The one solution of square linear equations in fractions, or None."""
-    table = [[*row, value] for row, value in zip(rows, values, strict=True)]
-    for i in range(len(table)):
-        pivot = next((r for r in range(i, len(table)) if table[r][i] != 0), None)
-        if pivot is None:
-            return None
-        table[i], table[pivot] = table[pivot], table[i]
-        table[i] = [entry / table[i][i] for entry in table[i]]
-        for r in range(len(table)):
-            if r != i and table[r][i] != 0:
-                table[r] = [a - table[r][i] * b for a, b in zip(table[r], table[i], strict=True)]
-    return [row[-1] for row in table]
-
-
 def lifts_of_letters(joint):
     lifts = oracles.lift(joint)
     return lifts, [[Fraction(int(i == j)) for i in range(len(lifts[0]))] for j in range(len(lifts[0]))]
@@ -85,7 +70,9 @@ def vertices(joint, most, least):
     faces += [(lifts[s], Fraction(high)) for s, high in enumerate(most) if high != "inf"]
     found = set()
     for chosen in itertools.combinations(faces, n - 1):
-        v = solved([[Fraction(1)] * n, *(row for row, _ in chosen)], [Fraction(1), *(value for _, value in chosen)])
+        v = oracles.solution(
+            [[Fraction(1)] * n, *(row for row, _ in chosen)], [Fraction(1), *(value for _, value in chosen)]
+        )
         if v is None or min(v) < 0:
             continue
         means = [sum(a * b for a, b in zip(row, v, strict=True)) for row in lifts]
@@ -136,7 +123,7 @@ def test_perfect_privacy_mixes_the_extreme_points_of_a_null_space(told, seed) ->
     for size in range(1, len(rows) + 1):
         for letters in itertools.combinations(range(6), size):
             for some in itertools.combinations(rows, size):
-                v = solved([[row[x] for x in letters] for row in some], [Fraction(1)] * size)
+                v = oracles.solution([[row[x] for x in letters] for row in some], [Fraction(1)] * size)
                 if v is None or min(v) < 0:
                     continue
                 if all(sum(row[x] * p for x, p in zip(letters, v, strict=True)) == 1 for row in rows):
@@ -153,8 +140,7 @@ def test_perfect_privacy_mixes_the_extreme_points_of_a_null_space(told, seed) ->
 def over(joint, channel, most, least):
     """How far lifts in fractions are beyond their own limits at most, of their size."""
     exact = oracles.exact(joint.pmf)
-    matrix = [[Fraction(p) for p in row] for row in channel.matrix]
-    matrix = [[p / sum(row) for p in row] for row in matrix]
+    matrix = oracles.channel_matrix(channel)
     outputs = range(len(matrix[0]))
     released = [[sum(a * row[y] for a, row in zip(cells, matrix, strict=True)) for y in outputs] for cells in exact]
     released = [[row[y] for y in range(len(row)) if any(other[y] for other in released)] for row in released]

@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import oracles
 import pytest
 import strategies
 from hypothesis import given, settings
@@ -36,21 +37,6 @@ CELLS = [
 ]
 
 
-def solved(rows, right):
-    """The solution of square equations in fractions, by elimination; None where they are singular."""
-    rows = [[*row, value] for row, value in zip(rows, right, strict=True)]
-    for k in range(len(rows)):
-        pivot = next((i for i in range(k, len(rows)) if rows[i][k]), None)
-        if pivot is None:
-            return None
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        rows[k] = [entry / rows[k][k] for entry in rows[k]]
-        for i in range(len(rows)):
-            if i != k:
-                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[-1] for row in rows]
-
-
 def exact_funnel(cells, kind, limit):
     """Most of I(X;Y) with the mean of what symbols tell at most a fraction, over all bases of all vertices."""
     total = sum(map(sum, cells))
@@ -67,7 +53,9 @@ def exact_funnel(cells, kind, limit):
         for letters, ties in itertools.product(
             itertools.combinations(range(n), k), itertools.combinations(planes, k - 1)
         ):
-            shares = solved([[Fraction(1)] * k, *([tie[x] for x in letters] for tie in ties)], [1] + [0] * (k - 1))
+            shares = oracles.solution(
+                [[Fraction(1)] * k, *([tie[x] for x in letters] for tie in ties)], [1] + [0] * (k - 1)
+            )
             if shares is not None and min(shares) >= 0:
                 r = [Fraction(0)] * n
                 for x, share in zip(letters, shares, strict=True):
@@ -81,7 +69,7 @@ def exact_funnel(cells, kind, limit):
     for size in (n, n + 1):
         for chosen in itertools.combinations(points, size):
             rows = [[r[x] for r in chosen] for x in range(n)] + [[points[r] for r in chosen]] * (size > n)
-            weights = solved(rows, [*p_x, limit][:size])
+            weights = oracles.solution(rows, [*p_x, limit][:size])
             if weights is None or min(weights) < 0:
                 continue
             if sum(w * points[r] for w, r in zip(weights, chosen, strict=True)) <= limit:
@@ -140,7 +128,7 @@ def test_the_part_of_x_that_knows_nothing_of_s_is_kept_and_the_rest_nat_for_nat(
 @pytest.mark.parametrize("kind", MEASURES)
 def test_more_is_kept_the_looser_the_budget_and_ever_less_for_it(kind):
     joint = sz.datasets.make_joint(5, 3, random_state=4)
-    limits = np.linspace(0, 1.1, 12) * (math.expm1 if kind is MaximalLeakageBudget else float)(MEASURES[kind](joint))
+    limits = np.linspace(0, 1.25, 6) * (math.expm1 if kind is MaximalLeakageBudget else float)(MEASURES[kind](joint))
     budgets = [kind(math.log1p(limit) if kind is MaximalLeakageBudget else limit) for limit in limits]
     made = [solve_optimal_random_response(joint, budget, gap=1e-6) for budget in budgets]
     kept = np.array([one.utility for one in made])
@@ -170,7 +158,7 @@ def test_the_release_is_within_the_budget_and_its_bound_is_one(joint, kind, shar
 
 @pytest.mark.parametrize("kind", MEASURES)
 def test_nothing_told_is_the_response_of_lifts_of_1(kind):
-    joint = sz.datasets.make_joint(6, 3, random_state=1)
+    joint = sz.datasets.make_joint(4, 3, random_state=1)
     made = solve_optimal_random_response(joint, kind(0.0))
     none = solve_optimal_random_response(joint, sz.LiftBudget(lower=0, upper=0))
     assert made.utility == pytest.approx(none.utility, abs=1e-9)
@@ -245,7 +233,7 @@ def test_a_search_that_is_interrupted_gives_what_it_has(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sanitize.mechanisms._random_response.funnel.lowest", stop)
-    joint, budget = sz.datasets.make_joint(5, 3, random_state=0), MutualInformationBudget(0.01)
+    joint, budget = sz.datasets.make_joint(4, 2, random_state=0), MutualInformationBudget(0.01)
     made = solve_optimal_random_response(joint, budget)
     assert made.status == "interrupted"
     assert budget.excess(joint.push(made.channel)).max() <= 0 < made.utility < made.bound
@@ -254,18 +242,19 @@ def test_a_search_that_is_interrupted_gives_what_it_has(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("seed", range(10))
-def test_five_secrets_and_eight_symbols_are_closed_to_a_thousandth_and_no_heuristic_keeps_more(seed, monkeypatch):
+def test_five_secrets_and_eight_symbols_are_closed_to_a_thousandth_and_no_heuristic_keeps_more(
+    seed, share, monkeypatch
+):
     monkeypatch.syspath_prepend("studies")
     from funnel import alternated, merged, within
 
     joint = sz.datasets.make_joint(8, 5, random_state=seed)
-    points = merged(joint), alternated(joint)
-    for share in (0.02, 0.1, 0.5):
-        limit = share * mutual_information(joint)
-        made = solve_optimal_random_response(joint, MutualInformationBudget(limit), gap=1e-5)
-        assert made.gap <= 1e-5
-        assert max(within(found, limit) for found in points) <= made.utility + 1e-5
+    limit = share * mutual_information(joint)
+    made = solve_optimal_random_response(joint, MutualInformationBudget(limit), gap=1e-5)
+    assert made.gap <= 1e-5
+    assert max(within(found, limit) for found in (merged(joint), alternated(joint))) <= made.utility + 1e-5
 
 
 def crossings(joint, kind):

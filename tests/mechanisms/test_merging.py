@@ -330,7 +330,7 @@ PAPER_TABLE = """
 """
 SHARES = (0.35, 0.5, 0.65, None)
 # What complete merging keeps varies by up to 0.15 from distribution to distribution, what subset merging keeps by 0.08.
-N_DISTRIBUTIONS = {sz.watchdog: 150, paper_subset_merging: 100}
+N_DISTRIBUTIONS = {sz.watchdog: 150, paper_subset_merging: 40}
 
 
 @pytest.mark.slow

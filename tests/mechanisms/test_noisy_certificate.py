@@ -15,7 +15,7 @@ from sanitize.mechanisms import certified_random_response
 from sanitize.mechanisms._certified import evidence
 from sanitize.mechanisms._certified.evidence import noisy_shares, shares_within
 
-N_CELLS, ROWS, LEVEL = 10_000, 150, 0.05
+N_CELLS, ROWS, LEVEL, N_TABLES = 10_000, 150, 0.05, 40
 ALARM = 1e-9  # of each statistical test, were its seed drawn anew
 DISTRIBUTIONS = [Gaussian(Fraction(20)), Geometric(Fraction(1, 14))]
 
@@ -108,7 +108,7 @@ def test_bounds_of_shares_without_most_of_the_noise_fail(distribution):
 @pytest.mark.slow
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_channels_from_noisy_counts_are_within_the_budget_of_the_distribution(distribution):
-    """Of 75 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
+    """Of 40 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
     noise = CountNoise(distribution, 2)
     rng, budget = np.random.default_rng(4), sz.LiftBudget(lower=0.8, upper=0.5)
     given = np.array([[0.20, 0.24, 0.30, 0.34, 0.38, 0.42, 0.30, 0.32]])
@@ -116,7 +116,7 @@ def test_channels_from_noisy_counts_are_within_the_budget_of_the_distribution(di
     members = np.concatenate([np.eye(8, dtype=bool), np.kron(np.eye(4), [1, 1]).astype(bool), np.ones((1, 8), bool)])
     profiles = Profiles(np.eye(8) * 100, np.array([0]), np.array([1.0]))
     failed, outputs = 0, []
-    for seed in range(75):
+    for seed in range(N_TABLES):
         design, fresh = (rng.multinomial(n, distribution.ravel()).reshape(2, 8) for n in (1200, 6800))
         noisy = fresh + centred(noise, 8, seed)
         joint = sz.JointDistribution.from_matrix(np.maximum(noisy, 0.5) / np.maximum(noisy, 0.5).sum())
@@ -124,7 +124,7 @@ def test_channels_from_noisy_counts_are_within_the_budget_of_the_distribution(di
         is_over, n_outputs = under(distribution, channel, budget)
         failed += is_over
         outputs.append(n_outputs)
-    assert failed <= stats.binom.isf(ALARM, 75, 0.05)
+    assert failed <= stats.binom.isf(ALARM, N_TABLES, 0.05)
     assert np.mean(outputs) > 2
 
 
@@ -142,7 +142,7 @@ def counts_of_rows(distribution: np.ndarray, n: int, noise: Geometric, runs: int
 
 def passed_with_hidden_rows(p_s: list[float], side: str, rate: Fraction, taken: Fraction) -> tuple[int, int]:
     """How often a symbol on the bound passes, and how often it was tried, where rows of cells are not known."""
-    runs, n = 600, 2000
+    runs, n = 300, 2000
     distribution = np.outer(p_s, OF_CELLS)
     design = np.rint(distribution * 1000).astype(np.int64)
     error = LEVEL / (1 - evidence._FOR_MEANS)
@@ -183,7 +183,7 @@ def test_bounds_of_means_of_symbols_take_in_the_noise_of_all_counts(taken):
 
 @pytest.mark.slow
 def test_channels_of_hidden_rows_are_within_the_budget_of_the_distribution():
-    """Of 75 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
+    """Of 40 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
     budget, n, rate = sz.LiftBudget(lower=0.8, upper=0.5), 20_000, Fraction(1, 2)
     given = np.array([[0.20, 0.24, 0.30, 0.34, 0.38, 0.42, 0.30, 0.32]])
     distribution = np.concatenate([given, 1 - given]) / 8
@@ -191,7 +191,9 @@ def test_channels_of_hidden_rows_are_within_the_budget_of_the_distribution():
     profiles = Profiles(np.eye(8) * 100, np.array([0]), np.array([1.0]))
     failed, outputs, noise = 0, [], RowNoise(rate, n)
     tables = zip(
-        counts_of_rows(distribution, 5000, noise, 75), counts_of_rows(distribution, n, noise, 75, 7), strict=True
+        counts_of_rows(distribution, 5000, noise, N_TABLES),
+        counts_of_rows(distribution, n, noise, N_TABLES, 7),
+        strict=True,
     )
     for design, told in tables:
         first, fresh = whole(design, 5000), whole(told, n)
@@ -200,5 +202,5 @@ def test_channels_of_hidden_rows_are_within_the_budget_of_the_distribution():
         is_over, n_outputs = under(distribution, channel, budget)
         failed += is_over
         outputs.append(n_outputs)
-    assert failed <= stats.binom.isf(ALARM, 75, 0.05)
+    assert failed <= stats.binom.isf(ALARM, N_TABLES, 0.05)
     assert np.mean(outputs) > 2

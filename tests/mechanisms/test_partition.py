@@ -134,7 +134,10 @@ SPREAD = {0.5: 0.06, 1: 0.04, 2: 0.025, 4: 0.015}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("eps", MEANS)
+@pytest.mark.parametrize(
+    "eps",
+    [pytest.param(eps, marks=pytest.mark.slow(sampled=eps > 1)) for eps in MEANS],  # the search has its own file
+)
 def test_means_of_search_and_optimum(eps, monkeypatch):
     rng = np.random.default_rng(3)
     budget = LiftBudget.from_ldp(eps)

@@ -62,9 +62,9 @@ def boxes(rng, k, n):
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_batched_programs_agree_with_highs_ties_and_fixed_letters_included(budget):
     rng = np.random.default_rng(4)
-    for joint in distributions_with_ties(10):
+    for joint in distributions_with_ties(6):
         polytope = LiftBounds.outer(sz.lift(joint), budget).polytope()
-        k, n = 40, polytope.n
+        k, n = 30, polytope.n
         lower, upper = np.tile(polytope.lower, (k, 1)), np.tile(polytope.upper, (k, 1))
         lower[:, :n], upper[:, :n] = boxes(rng, k, n)
         cost = np.zeros_like(lower)

@@ -136,7 +136,7 @@ def test_the_certificate_alone_leads_to_the_optimum_of_a_target(monkeypatch):
     monkeypatch.setattr(_mixture, "_MOST_LETTERS", -1)
     monkeypatch.setattr(Pricer, "from_random", lambda *_: 0)
     monkeypatch.setattr(Pricer, "from_pool", lambda *_: 0)
-    for joint, budget, distribution in targets(instances(16, 52), 53):
+    for joint, budget, distribution in targets(instances(10, 52), 53):
         problem = _mixture.Problem(joint, budget, 1e-9, Loss.for_target(distribution, len(joint.p_x)))
         found = _mixture.solve_block(problem, np.arange(len(joint.p_x)), None, Effort(10**9))
         exact = left_open(distribution, joint.p_x) - brute_force(joint, budget, distribution)
@@ -145,7 +145,7 @@ def test_the_certificate_alone_leads_to_the_optimum_of_a_target(monkeypatch):
 
 
 def test_blocks_keep_as_much_of_a_target_as_merging_and_one_block_is_the_optimum():
-    for joint, budget, distribution in targets(instances(40, 54), 55):
+    for joint, budget, distribution in targets(instances(24, 54), 55):
         merged = information(joint, sz.subset_merging(joint, budget), distribution)
         for block_size in (2, 4):
             channel = sz.subset_random_response(joint, budget, block_size=block_size, target=distribution)

@@ -29,7 +29,7 @@ PAPER_TABLE = """
 6     0.990/0.986  0.998/0.997  1.000/1.000
 8     0.997/0.996  1.000/1.000  1.000/1.000
 """
-N_DISTRIBUTIONS = 40
+N_DISTRIBUTIONS = 15
 # An optimum of a tight budget takes most of the time, and distributions differ little there: by 0.02 or less, so the
 # means of 4 have a standard error of at most 0.01, and those of Algorithm 2 one of 0.007.
 N_DISTRIBUTIONS_BELOW_ONE = {optimal_random_response: 4, paper_subset_random_response: 10}

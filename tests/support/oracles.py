@@ -49,6 +49,26 @@ def lift(joint: Distribution) -> Distribution:
     return [[joint[s][y] / (p_s[s] * p_y[y]) for y in range(len(p_y))] for s in range(len(p_s))]
 
 
+def solution(rows: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | None:
+    """Solution of square linear equations, by elimination in whole numbers; None where there is not one."""
+    table = []
+    for row in ([*row, value] for row, value in zip(rows, right, strict=True)):
+        scale = math.lcm(*(Fraction(entry).denominator for entry in row))
+        table.append([int(entry * scale) for entry in row])
+    last = 1
+    for k in range(len(table)):
+        pivot = next((i for i in range(k, len(table)) if table[i][k]), None)
+        if pivot is None:
+            return None
+        table[k], table[pivot] = table[pivot], table[k]
+        top, whole = table[k], table[k][k]
+        for i, row in enumerate(table):
+            if i != k:  # what is divided by is a factor of all minors
+                table[i] = [(whole * a - row[k] * b) // last for a, b in zip(row, top, strict=True)]
+        last = whole
+    return [Fraction(row[-1], last) for row in table]
+
+
 def column(matrix: Distribution, y: int) -> list[Fraction]:
     return [row[y] for row in matrix]
 

@@ -12,20 +12,22 @@ from sanitize.core.joint import JointDistribution
 
 ORDERS = (1.0, 1 + 1e-9, 1.5, 2.0, 100.0, np.inf)
 
-# Cell weights: many zeros and ties, small integers, and a wide range of magnitudes.
-_CELLS = st.one_of(
-    st.just(0),
-    st.integers(1, 4),
-    st.integers(1, 1000),
-    st.floats(1e-6, 1.0, allow_nan=False, allow_infinity=False),
-)
+
+def _cells(n: int):
+    """Weights of n cells: many zeros and ties, small integers, and a wide range of magnitudes; drawn at once."""
+    return st.binary(min_size=2 * n, max_size=2 * n).map(_weights)
+
+
+def _weights(data: bytes):
+    place, kind = divmod(np.frombuffer(data, ">u2").astype(float), 4)
+    return np.choose(kind.astype(int), [0, 1 + place % 4, 1 + place % 1000, 10 ** (-6 * place / (1 << 14))])
 
 
 @st.composite
 def matrices(draw, max_s: int = 5, max_x: int = 8, min_s: int = 1, min_x: int = 1):
     """Joint distributions as matrices: zero cells allowed, margins positive."""
     n_s, n_x = draw(st.integers(min_s, max_s)), draw(st.integers(min_x, max_x))
-    cells = np.array(draw(st.lists(_CELLS, min_size=n_s * n_x, max_size=n_s * n_x)), float).reshape(n_s, n_x)
+    cells = draw(_cells(n_s * n_x)).reshape(n_s, n_x)
     for s in range(n_s):
         if not cells[s].any():
             cells[s, draw(st.integers(0, n_x - 1))] = 1
@@ -40,14 +42,17 @@ def frames(draw, max_rows: int = 40):
     """Tables with two sensitive and two public columns of mixed kinds, missing values included."""
     n = draw(st.integers(1, max_rows))
     columns = {
-        "illness": st.sampled_from(["flu", "none", None]),
-        "rich": st.booleans(),
-        "town": st.sampled_from(["A", "B", "C", None]),
-        "age": st.sampled_from([20.0, 35.0, -0.0, 0.0, float("nan")]),
+        "illness": ["flu", "none", None],
+        "rich": [False, True],
+        "town": ["A", "B", "C", None],
+        "age": [20.0, 35.0, -0.0, 0.0, float("nan")],
     }
-    return pd.DataFrame(
-        {name: pd.Series(draw(st.lists(cell, min_size=n, max_size=n))) for name, cell in columns.items()}
-    )
+    drawn = np.frombuffer(draw(st.binary(min_size=4 * n, max_size=4 * n)), np.uint8).reshape(4, n).tolist()
+    cells = {
+        name: [values[byte % len(values)] for byte in of]
+        for (name, values), of in zip(columns.items(), drawn, strict=True)
+    }
+    return pd.DataFrame({name: pd.Series(column) for name, column in cells.items()})
 
 
 def _from_frame(frame: pd.DataFrame) -> JointDistribution:
@@ -65,8 +70,7 @@ def stages(draw, n_inputs: int, max_outputs: int = 6):
     n_outputs = draw(st.integers(1, max_outputs))
     if draw(st.booleans()):
         return np.eye(n_outputs)[draw(st.lists(st.integers(0, n_outputs - 1), min_size=n_inputs, max_size=n_inputs))]
-    cells = draw(st.lists(_CELLS, min_size=n_inputs * n_outputs, max_size=n_inputs * n_outputs))
-    rows = np.array(cells, float).reshape(n_inputs, n_outputs)
+    rows = draw(_cells(n_inputs * n_outputs)).reshape(n_inputs, n_outputs)
     for row in rows:
         if not row.any():
             row[draw(st.integers(0, n_outputs - 1))] = 1

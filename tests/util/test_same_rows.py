@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from random import Random
 
 import numpy as np
@@ -34,6 +35,7 @@ def channel(number: int) -> sz.Channel:
     return made
 
 
+@cache
 def drawn(number: int, key: int) -> str:
     saved = sz.Channel.from_json(channel(number).to_json())
     codes = np.array([Random(number).randrange(saved.n_inputs) for _ in range(5000)])
@@ -47,4 +49,4 @@ def test_24_saved_channels_and_keys_draw_the_rows_that_they_drew():
 
 
 def test_another_key_draws_others():
-    assert sum(drawn(number, number + 1) != drawn(number, number + 2) for number in range(24)) >= 16
+    assert sum(drawn(number, number + 1) != drawn(number, number + 2) for number in range(12)) >= 8

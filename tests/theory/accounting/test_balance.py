@@ -276,7 +276,9 @@ QUERIES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow(sampled=name != "xor")) for name in QUERIES]
+)
 def test_balance_table_of_queries(name):
     """Both bounds at the printed digits, or a bracket inside the printed one."""
     channel, n, printed = QUERIES[name]

@@ -72,7 +72,7 @@ def test_wxh_definition_22_distributions_of_large_effective_entropy(seed):
     channel = full_kernel(rng, 4, n_y)
     readers = [full_kernel(rng, n_y, 2), maps(n_y, 2)[5]]
     b = 0.9 * math.log(4)
-    found = computational_balance_function(channel, b, readers, sizes, starts=4)
+    found = computational_balance_function(channel, b, readers, sizes, starts=2)
     assert len(found.balances) == len(readers)
     reached = 0.0
     for balance, reader in zip(found.balances, readers, strict=True):

@@ -73,8 +73,8 @@ def test_draws_give_what_counting_gives(monkeypatch):
 
 
 def test_large_channels_end_and_wrong_parameters_are_refused(monkeypatch):
-    joint = sz.datasets.make_joint(300, 3, random_state=0)
-    assert 1 < repeats_needed(joint, sz.randomized_response(300, 2.0)) < 10**6
+    joint = sz.datasets.make_joint(150, 3, random_state=0)
+    assert 1 < repeats_needed(joint, sz.randomized_response(150, 2.0)) < 10**6
     for k in (0, 0.5, 2.5, math.nan, "1"):
         with pytest.raises(InvalidParameter, match="n_releases must"):
             repeated_information(*SLOW, k)
