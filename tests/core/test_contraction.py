@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import strategies
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -23,6 +23,7 @@ def chi2(p, q):
     return float(((p - q)[some] ** 2 / q[some]).sum())
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(strategies.joints_and_channels(), st.integers(0, 10**6))
 def test_no_two_distributions_are_further_apart_after_the_channel(case, seed):
     joint, channel = case
@@ -39,6 +40,7 @@ def test_no_two_distributions_are_further_apart_after_the_channel(case, seed):
         assert chi2(other @ rows, p @ rows) <= best * chi2(other, p) + 1e-9
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(strategies.joints_and_channels())
 def test_the_share_is_the_mean_over_an_orthonormal_basis_of_functions(case):
     """Of functions of mean 0 and variance 1 that are uncorrelated, E[E[h(X)|Y]²] on average."""

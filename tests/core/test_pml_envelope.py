@@ -97,7 +97,7 @@ def test_of_two_secrets_each_takes_its_most_telling_symbols(columns, percent):
     assert exact - 1e-9 <= pml_envelope(joint, math.log(least)) <= exact + SOLVED
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(strategies.joints_and_channels(), st.floats(0.01, 2))
 def test_nothing_made_of_y_tells_more_often_than_the_envelope(joint_and_channel, u):
     joint, channel = joint_and_channel
@@ -130,7 +130,7 @@ def test_of_a_noisy_bit_the_quantile_has_a_closed_form(p, eps):
     assert sz.core.lifts.pml_quantile(noisy, 0.0) == pytest.approx(math.log(keep / rare), abs=2e-9)
 
 
-@settings(max_examples=8)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(strategies.joints(), st.floats(0.0, 0.99))
 def test_the_quantile_is_the_inverse_of_the_envelope(joint, delta):
     found = sz.core.lifts.pml_quantile(joint, delta)

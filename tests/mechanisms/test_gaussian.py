@@ -75,7 +75,9 @@ def test_the_table_of_amplitude_capacities(amplitude):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("amplitude", [0.5, 1.665, 1.67, 2.0, 2.79, 3.0, 4.0, 7.0, 24.0])
+@pytest.mark.parametrize(
+    "amplitude", [0.5, 1.665, 1.67, 2.0, 2.79, 3.0, 4.0, 7.0, pytest.param(24.0, marks=pytest.mark.slow(sampled=False))]
+)
 def test_smiths_conditions_hold_by_other_quadrature(amplitude):
     """D(x) <= C on [-A, A] with equality at the mass points: that proves optimality."""
     found = amplitude_capacity(amplitude)
@@ -240,7 +242,7 @@ def test_the_noise_scales_with_the_square_of_half_the_range():
 
 
 @given(st.floats(1e-4, 2.0), st.floats(1.01, 2.0))
-@settings(max_examples=8)
+@settings(max_examples=settings.default.max_examples // 5)
 def test_less_budget_needs_more_noise_and_the_closed_form_more_still(eps, factor):
     exact = gaussian_noise_variance(1.0, eps)
     assert gaussian_noise_variance(1.0, eps / factor) > exact

@@ -115,7 +115,7 @@ def test_the_search_is_within_a_hundredth_of_the_best_partition(eps, monkeypatch
     rng = np.random.default_rng(0)
     budget, lost = sz.LiftBudget.from_ldp(eps), []
     for _ in range(4):
-        joint = probabilities(rng.random((5, 13)))
+        joint = probabilities(rng.random((5, 12)))
         best = sz.normalized_utility(joint, sz.subset_merging(joint, budget))
         monkeypatch.setattr(search, "EXACT", 0)
         lost.append(best - sz.normalized_utility(joint, sz.subset_merging(joint, budget)))

@@ -15,7 +15,7 @@ from sanitize.mechanisms import certified_random_response
 from sanitize.mechanisms._certified import evidence
 from sanitize.mechanisms._certified.evidence import noisy_shares, shares_within
 
-N_CELLS, ROWS, LEVEL, N_TABLES = 10_000, 150, 0.05, 40
+N_CELLS, ROWS, LEVEL, N_TABLES = 10_000, 150, 0.05, 30
 ALARM = 1e-9  # of each statistical test, were its seed drawn anew
 DISTRIBUTIONS = [Gaussian(Fraction(20)), Geometric(Fraction(1, 14))]
 
@@ -108,7 +108,7 @@ def test_bounds_of_shares_without_most_of_the_noise_fail(distribution):
 @pytest.mark.slow
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_channels_from_noisy_counts_are_within_the_budget_of_the_distribution(distribution):
-    """Of 40 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
+    """Of 30 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
     noise = CountNoise(distribution, 2)
     rng, budget = np.random.default_rng(4), sz.LiftBudget(lower=0.8, upper=0.5)
     given = np.array([[0.20, 0.24, 0.30, 0.34, 0.38, 0.42, 0.30, 0.32]])
@@ -181,9 +181,20 @@ def test_bounds_of_means_of_symbols_take_in_the_noise_of_all_counts(taken):
     assert (max(failed) <= most) == bool(taken)
 
 
+def test_the_noise_of_a_symbol_is_that_of_all_its_counts_tilt_by_tilt(monkeypatch):
+    noise, distribution = RowNoise(Fraction(1, 8), 2000), np.outer([0.2, 0.3, 0.5], OF_CELLS)
+    told, design = counts_of_rows(distribution, 2000, Geometric(Fraction(1, 8)), 1)[0], np.rint(1000 * distribution)
+    monkeypatch.setattr(evidence, "_BATCH", 100)
+    found = evidence.Evidence(NET, design.astype(np.int64), told, LEVEL, noise).means
+    tilt = np.geomspace(1e-6, evidence._WITHIN * noise.reach, 512)
+    taken = np.array([[3 * sum(noise.log_mgf(np.array([1.0, 0.5]) * size))] for size in tilt])
+    sums = told.sum(axis=0)[:2] @ [1.0, 0.5]
+    np.testing.assert_allclose(found, noisy_shares(sums, 2000, tilt, taken, LEVEL * evidence._FOR_MEANS), rtol=1e-12)
+
+
 @pytest.mark.slow
 def test_channels_of_hidden_rows_are_within_the_budget_of_the_distribution():
-    """Of 40 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
+    """Of 30 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
     budget, n, rate = sz.LiftBudget(lower=0.8, upper=0.5), 20_000, Fraction(1, 2)
     given = np.array([[0.20, 0.24, 0.30, 0.34, 0.38, 0.42, 0.30, 0.32]])
     distribution = np.concatenate([given, 1 - given]) / 8

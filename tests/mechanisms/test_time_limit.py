@@ -74,7 +74,7 @@ def test_after_the_time_is_up_few_steps_are_taken(budget, settings, steps, at, m
 
 
 def test_blocks_that_the_time_does_not_reach_keep_the_groups_of_a_merging(monkeypatch):
-    joint, steps = sz.datasets.make_joint(150, 3, random_state=0), [(SOLVER + "mixture", "mix_all_vertices")]
+    joint, steps = sz.datasets.make_joint(60, 3, random_state=0), [(SOLVER + "mixture", "mix_all_vertices")]
     clock = Clock(monkeypatch, steps, 2)
     channel = subset_random_response(joint, 0.3, block_size=8, time_limit=60)
     assert (clock.left, clock.after) == (0, 0)

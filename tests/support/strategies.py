@@ -60,8 +60,9 @@ def _from_frame(frame: pd.DataFrame) -> JointDistribution:
 
 
 def joints(**sizes: int):
-    """Distributions of (S, X): from matrices, and counted from tables with two sensitive columns."""
-    return st.one_of(matrices(**sizes).map(JointDistribution.from_matrix), frames().map(_from_frame))
+    """Distributions of (S, X): from matrices, and every fourth counted from a table with two sensitive columns."""
+    of_matrix = matrices(**sizes).map(JointDistribution.from_matrix)
+    return st.one_of(of_matrix, of_matrix, of_matrix, frames().map(_from_frame))
 
 
 @st.composite

@@ -26,7 +26,7 @@ SLOW = (
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(strategies.joints_and_channels(), st.integers(1, 3))
 def test_it_is_the_information_of_all_sequences(case, k):
     joint, channel = case
