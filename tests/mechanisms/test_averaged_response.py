@@ -257,7 +257,7 @@ def test_limits_beside_what_takes_none_are_refused():
 
 
 def test_a_search_that_finds_no_columns_has_an_honest_bound(monkeypatch):
-    joint, budget = sz.datasets.make_joint(5, 3, random_state=0), Chi2LiftBudget(lower=FREE, upper=0.15)
+    joint, budget = sz.datasets.make_joint(4, 3, random_state=0), Chi2LiftBudget(lower=FREE, upper=0.15)
     best = solve_optimal_random_response(joint, budget, gap=1e-4)
     monkeypatch.setattr(averaged._Search, "_improve", lambda self, q: False)
     for face in (100, math.inf):

@@ -290,7 +290,7 @@ def test_released_symbols_mix_at_most_rank_many_letters():
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [LiftBudget.from_ldp(1, 0.65), LiftBudget.symmetric(1), LDPBudget(1.5)], ids=str)
 def test_subset_random_response_lies_between_the_papers_and_the_optimum(budget):
-    joint = uniform_distribution(14, 4, np.random.default_rng(9))
+    joint = uniform_distribution(18, 4, np.random.default_rng(9))
     kept = [
         sz.core.measures.utility(joint, channel)
         for channel in (

@@ -59,7 +59,7 @@ class Clock:
 @pytest.mark.parametrize("at", [1, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("budget", "settings", "steps"), SEARCHES, ids=lambda value: str(value)[:40])
 def test_after_the_time_is_up_few_steps_are_taken(budget, settings, steps, at, monkeypatch):
-    joint = sz.datasets.make_joint(*((14, 4) if steps != PROGRAMS else (40, 6)), random_state=0)
+    joint = sz.datasets.make_joint(*((14, 4) if steps != PROGRAMS else (30, 6)), random_state=0)
     if settings:
         cells = np.random.default_rng(0).integers(500, 1500, (3, 12))
         frequencies = sz.JointDistribution.from_matrix(cells / cells.sum())

@@ -79,7 +79,7 @@ def test_rows_that_repeat_are_warned_of_under_confidence_only(kind):
     df = pd.DataFrame({"ill": rng.choice(["no", "yes"], n), "age": rng.integers(0, 40, n), "x": rng.normal(size=n)})
     budget = sz.LiftBudget(lower=1.0, upper=1.0)
     if kind == "tuple":
-        sanitizer = sz.SubsetMerging(budget, sensitive="ill", public=["age"], confidence=0.95)
+        sanitizer = sz.Watchdog(budget, sensitive="ill", public=["age"], confidence=0.95)
     else:
         promise = sz.transformers.SecretDP(eps=1.0, delta=1e-6, values={"ill": ["no", "yes"]})
         settings = {"secret_dp": promise} if "dp" in kind else {}
