@@ -28,7 +28,7 @@ def min_lift_from_max_lift(bound: float, share: float) -> float:
     (0.5, 0.4, 0.0)
     """
     bound, share = number("bound", bound, 1, math.inf), number("share", share, SMALLEST_POSITIVE, 1)
-    return 1.0 if share == 1 else max(0.0, (1 - bound * (1 - share)) / share)
+    return 1.0 if share == 1 else max(0.0, 1 - (bound - 1) * (1 - share) / share)
 
 
 def max_lift_from_min_lift(bound: float, share: float) -> float:
@@ -50,4 +50,4 @@ def max_lift_from_min_lift(bound: float, share: float) -> float:
     (1.5, 4.0)
     """
     bound, share = number("bound", bound, 0, 1), number("share", share, SMALLEST_POSITIVE, 1)
-    return (1 - bound * (1 - share)) / share
+    return 1 + (1 - bound) * (1 - share) / share  # exact at a = 1, where the formula above loses digits

@@ -37,6 +37,11 @@ def test_no_released_symbol_is_beyond_them(joint):
     assert max_lift(joint).max() <= max_lift_from_min_lift(min(float(min_lift(joint).min()), 1.0), least) * (1 + 1e-9)
 
 
+def test_where_all_lifts_are_1_a_rare_secret_has_it_exactly():
+    for share in (1e-300, 2.3592e-8, 0.1, 1.0):
+        assert max_lift_from_min_lift(1.0, share) == min_lift_from_max_lift(1.0, share) == 1
+
+
 def test_budgets_by_name_are_the_sides_of_a_lift_budget():
     assert sz.LiftBudget.pml(0.4) == sz.LiftBudget(lower=math.inf, upper=0.4)
     assert sz.LiftBudget.pmc(0.4) == sz.LiftBudget(lower=0.4, upper=math.inf)
