@@ -167,7 +167,8 @@ def test_then_multiplies_the_matrices(channel, data):
 def test_then_is_associative(a, data):
     b = data.draw(strategies.channels(a.n_outputs))
     c = data.draw(strategies.channels(b.n_outputs))
-    assert a.then(b).then(c) == a.then(b.then(c))
+    # Not always of the same stages: two that swap symbols back and forth are none if they meet first.
+    assert oracles.channel_matrix(a.then(b).then(c)) == oracles.channel_matrix(a.then(b.then(c)))
 
 
 @given(any_channel())
