@@ -50,4 +50,4 @@ def max_lift_from_min_lift(bound: float, share: float) -> float:
     (1.5, 4.0)
     """
     bound, share = number("bound", bound, 0, 1), number("share", share, SMALLEST_POSITIVE, 1)
-    return 1 + (1 - bound) * (1 - share) / share  # exact at a = 1, where the formula above loses digits
+    return 1 + (1 - bound) * (1 - share) / share  # (1 - a (1 - P)) / P loses digits if a is near 1
