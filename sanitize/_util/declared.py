@@ -115,7 +115,7 @@ def list_form(entry: Any) -> Any:
 
 def field_notes(structure: Any) -> dict[str, dict[str, Any]]:
     """Return the notes on each field of a form."""
-    return {field.name: _bare(field.type)[1] for field in msgspec.structs.fields(structure)}
+    return {field.name: _bare(field.type)[1] for field in _fields(structure)}
 
 
 def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None:

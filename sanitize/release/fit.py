@@ -382,9 +382,8 @@ def _price_confidence(
     """Return the report with the cost of confidence, from three more designs for the same distribution."""
     if spec.confidence is None:
         return report
-    assert report._worst is not None
-    # A report keeps nothing about single rows, so weights and clusters are read from the table again.
-    among = report._worst.distributions if table.rows is None else ConfidenceSet.of(table, spec.confidence)
+    # The report's own set keeps nothing about single rows, and so no weights or clusters.
+    among = ConfidenceSet.of(table, spec.confidence)
 
     def utility(confidence: ConfidenceSet | None) -> float:
         channels = design_channels(table, release.joint, spec, confidence=confidence)

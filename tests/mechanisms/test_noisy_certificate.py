@@ -181,10 +181,9 @@ def test_bounds_of_means_of_symbols_take_in_the_noise_of_all_counts(taken):
     assert (max(failed) <= most) == bool(taken)
 
 
-def test_the_noise_of_a_symbol_is_that_of_all_its_counts_tilt_by_tilt(monkeypatch):
+def test_the_noise_of_a_symbol_is_that_of_all_its_counts_tilt_by_tilt():
     noise, distribution = RowNoise(Fraction(1, 8), 2000), np.outer([0.2, 0.3, 0.5], OF_CELLS)
     told, design = counts_of_rows(distribution, 2000, Geometric(Fraction(1, 8)), 1)[0], np.rint(1000 * distribution)
-    monkeypatch.setattr(evidence, "_BATCH", 100)
     found = evidence.Evidence(NET, design.astype(np.int64), told, LEVEL, noise).means
     tilt = np.geomspace(1e-6, evidence._WITHIN * noise.reach, 512)
     taken = np.array([[3 * sum(noise.log_mgf(np.array([1.0, 0.5]) * size))] for size in tilt])

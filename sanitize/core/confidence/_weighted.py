@@ -124,7 +124,7 @@ class _Bets(NamedTuple):
             p = np.maximum((low + high) / 2, SMALLEST_POSITIVE)
             won = np.log1p(_stakes(p, kappa)[..., self.cell] * ((self.share - p[self.cell]) * self.size))
             logs = np.add.reduceat(self.times * won, first, axis=-1).min(axis=0)
-            refused = _log_sum(logs, start[:, None]) >= -np.log(level)
+            refused = np.logaddexp.reduce(logs + np.log(start)[:, None], axis=0) >= -np.log(level)
             low, high = np.where(refused, p, low), np.where(refused, high, p)
         return low
 
@@ -213,15 +213,6 @@ class _Shares:
             most = (filled * self.center[order]).sum(axis=-1).max(axis=0).min(axis=0)
             farthest = max(farthest, float((most - p).max()) + 1 / steps)
         return min(farthest, 1.0)
-
-
-def _log_sum(logs: Vector, shares: Vector) -> Vector:
-    """Return the logarithm of Σ shares e**logs over the first axis, as SciPy's logsumexp does, which is slower."""
-    top = logs.max(axis=0)
-    is_top = logs == top
-    of_top = (shares * is_top).sum(axis=0)
-    others = (shares * np.exp(np.where(is_top, -np.inf, logs) - top)).sum(axis=0)
-    return np.asarray(np.log1p(others / of_top) + np.log(of_top) + top)
 
 
 def _stakes(p: Vector, kappa: Vector) -> Vector:

@@ -63,8 +63,6 @@ _FOR_MEANS = 0.05
 _WITHIN = 0.99
 # Replaces divisors and probabilities of 0, far below 1 over any number of rows.
 _LEAST = 1e-12
-# Entries of an array of tilts and weights, which then stays in the cache.
-_BATCH = 1 << 16
 
 
 def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]:
@@ -119,15 +117,8 @@ class Evidence:
             self.means = _means(total, self.n, -np.log(level / 2))
         else:
             tilt = np.geomspace(1e-6, min(40.0, _WITHIN * noise.reach), 512)
-            step = _BATCH // max(len(self.w), 1) + 1
-            taken = np.concatenate([self._noise(noise, tilt[i : i + step]) for i in range(0, len(tilt), step)])
-            self.means = noisy_shares(total, self.n, tilt, len(fresh) * taken, level)
-
-    def _noise(self, noise: Noise, tilt: Vector) -> Vector:
-        """Sum ψ(λ w) over the cells of each symbol with weights w, for tilts λ of shape (m,); the shape is (m, k)."""
-        place = np.add.outer(self.k * np.arange(len(tilt)), self.row)
-        psi = noise.log_mgf(np.multiply.outer(tilt, self.w)).ravel()
-        return np.asarray(np.bincount(place.ravel(), psi, len(tilt) * self.k), float).reshape(-1, self.k)
+            taken = [len(fresh) * self._sum(noise.log_mgf(size * self.w)) for size in tilt]
+            self.means = noisy_shares(total, self.n, tilt, np.array(taken), level)
 
     def _sum(self, values: Vector) -> Vector:
         """Sum values over the cells of each symbol."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -184,11 +183,8 @@ class BoundedPrice:
         at = product(touching, self.lifts.T)
         for slope, most in inner.tangents(at, at, at):
             over = product(slope, self.lifts) - most[:, None]
-            beyond = (q * over).sum(axis=1)
-            if (beyond <= 0).all():  # a stretch by powers of 0
-                q = q / q.sum(axis=1, keepdims=True)
-                continue
-            rate = np.maximum(beyond, 0.0) / np.maximum((q * over**2).sum(axis=1), SMALLEST_POSITIVE)
+            beyond, spread = (q * over).sum(axis=1), (q * over**2).sum(axis=1)
+            rate = np.maximum(beyond, 0.0) / np.maximum(spread, SMALLEST_POSITIVE)
             q = stretch(q, -rate[:, None] * over / LN_10)
         return q
 
@@ -197,7 +193,7 @@ def least_mixture(prices: Vector, over: Vector) -> Vector:
     """Least Σ θ prices over mixtures θ of corners, shape (K, k), with Σ θ over <= 0; it is on a corner or an edge."""
     inside = over <= 0
     least = reduce_axis(np.minimum, np.where(inside, prices, math.inf))
-    i, j = np.array([*itertools.permutations(range(prices.shape[1]), 2)], dtype=np.intp).reshape(-1, 2).T
+    i, j = np.nonzero(~np.eye(prices.shape[1], dtype=bool))
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = (prices[:, i] * over[:, j] - prices[:, j] * over[:, i]) / (over[:, j] - over[:, i])
     return np.minimum(least, reduce_axis(np.minimum, np.where(inside[:, i] & ~inside[:, j], crossing, math.inf)))

@@ -50,11 +50,7 @@ class Price:
         """Prices of points r, shape (K,), and their slopes up to a constant, shape (K, n)."""
         lifts = product(r, self.lifts.T)
         slopes, logs = self.budget.slope(lifts.T, self.p_s).T, log(r)
-        price = (
-            (0.0 - np.maximum(r, 0.0) * logs).sum(axis=1)
-            + self.rate * (lifts * slopes).sum(axis=1)
-            - product(r, self.mu)
-        )
+        price = entr(r).sum(axis=1) + self.rate * (lifts * slopes).sum(axis=1) - product(r, self.mu)
         return price, self.rate * product(slopes, self.lifts) - logs - self.mu
 
     @property
